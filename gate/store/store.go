@@ -1,0 +1,299 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/rules"
+)
+
+const (
+	// CopyWindow is how long a copy of a call may still arrive; finished ids are
+	// remembered for it.
+	CopyWindow = 30 * time.Second
+	// LapseBatch bounds the due holds that one call lapses.
+	LapseBatch = 16
+	// MaxAdoptions bounds how often one hold may go on under a retry.
+	MaxAdoptions = 16
+	// LearnedInflight is the room of a slot whose capacity is not known.
+	LearnedInflight = 4
+	// Learned as a capacity: not known, the backend tells.
+	Learned = int64(-1)
+)
+
+// Store is safe for concurrent use. Every method returns within the store's
+// timeout or the context's deadline, whichever is sooner. A failure of the store
+// itself is an *Error.
+type Store interface {
+	// Decide is one atomic step before forwarding. See the package documentation.
+	Decide(ctx context.Context, d *Decide) (Decided, error)
+	// Settle is one atomic step after forwarding.
+	Settle(ctx context.Context, s *Settle) (Settled, error)
+
+	// WatchKey and WatchSlot return a watch that fires (at least once, perhaps
+	// for nothing) after the key's owner settled, or after the slot's room or
+	// units changed. It is a hint: waiters also poll.
+	WatchKey(d *Decide) Watch
+	WatchSlot(pool, slot string) Watch
+
+	// Slot reads one slot after applying its due lapses; ErrNoSlot when it was
+	// never seen.
+	Slot(ctx context.Context, q SlotQuery) (Slot, error)
+	// Slots lists a pool's slots in no particular order, without their holds.
+	// cursor "" starts, a returned "" ends; a slot may be listed twice.
+	Slots(ctx context.Context, q SlotQuery, cursor string, limit int) ([]Slot, string, error)
+	// Change sets what an operator may set, creating the slot if need be.
+	Change(ctx context.Context, q SlotQuery, c SlotChange) (Slot, error)
+	// Release frees a hold on an operator's word and returns the state it was
+	// in; ErrNoHold when the slot has no such hold, or none that is open or
+	// confirmed.
+	Release(ctx context.Context, q SlotQuery, hold string) (decision.HoldState, error)
+	// Ledger returns the newest entries of a slot, newest first.
+	Ledger(ctx context.Context, pool, slot string, limit int) ([]Entry, error)
+
+	// Ping checks that the store answers.
+	Ping(ctx context.Context) error
+	// Close ends all watches. It may be called twice.
+	Close() error
+}
+
+// Watch is a hint channel that must be closed when no longer read.
+type Watch interface {
+	C() <-chan struct{}
+	Close()
+}
+
+// Limit is a token bucket kept in the store as GCRA: Count events in Per, at most
+// Burst at once. The zero Limit is none.
+type Limit struct {
+	Count int
+	Per   time.Duration
+	Burst int
+}
+
+// IsZero reports that there is no limit.
+func (l Limit) IsZero() bool { return l.Count == 0 }
+
+// Decide is the question whether one request may be forwarded.
+type Decide struct {
+	// ID is this request's attempt id and the id of a hold it takes: 16 to 64
+	// characters of [0-9A-Za-z_-], unique for ever.
+	ID string
+	// Rule names the rule, for its limits.
+	Rule string
+
+	// Pool "" asks for no units (a guard).
+	Pool    string
+	Slot    string
+	Subject string // "" none
+	Units   int64
+
+	// Capacity is the configured number of units or Learned; a slot's own, set
+	// by an operator, goes before it.
+	Capacity      int64
+	HoldTTL       time.Duration
+	Retain        time.Duration
+	OnePerSubject bool
+	MaxPerSubject int64 // 0 no limit
+	MaxInflight   int   // 0 no limit
+	KeepUnknown   bool
+	OpensAt       time.Time // zero: open
+
+	// Lease is how long this attempt may be awaited, from now.
+	Lease time.Duration
+
+	// Key "" is no dedupe by key.
+	Group, Partition, Key string
+	KeyTTL                time.Duration
+	// Scope is who asks; BareReplay says that with no scope on either side the
+	// key alone is enough (client-sent, 16 characters or more).
+	Scope        string
+	BareReplay   bool
+	Fingerprint  [32]byte
+	RetryUnknown bool
+	// Wait is how long this request will wait as a twin or for room: it is
+	// registered with the owner, or the slot, for a notification. 0: it will not.
+	Wait time.Duration
+	// Await is the owner whose answer this twin waits for, "" at the first call.
+	Await string
+
+	Client       netip.Addr
+	SubjectLimit Limit
+	ClientLimit  Limit
+	SlotLimit    Limit
+	// Charged: an earlier call of this request has been charged for the subject
+	// and client limits.
+	Charged bool
+}
+
+// LimitState is where a limit stands after a call, for the RateLimit fields.
+type LimitState struct {
+	Name      string // slot | subject | client
+	Limit     Limit
+	Remaining int
+	Reset     time.Duration // until the bucket is full again
+}
+
+// Decided is a store's answer to Decide.
+type Decided struct {
+	Verdict decision.Verdict
+	// Hold is the id of the hold to forward under; "" for a guard.
+	Hold string
+	// Adopted: the hold was taken by an earlier request of this key or subject.
+	Adopted bool
+	// Probe: this request is the lone probe of a full mark.
+	Probe bool
+	// ReleaseSeq is the slot's release counter, to be carried to Settle.
+	ReleaseSeq int64
+	// Owner is whom a Twin or SubjectBusy waits for.
+	Owner string
+	// MayReplay: the twin may be given its owner's answer.
+	MayReplay bool
+	// Answer is what was stored, for Replay and Answered; empty when the key was
+	// completed without one.
+	Answer []byte
+	// RetryAfter is when the verdict may change by itself; 0 when not known.
+	RetryAfter time.Duration
+	// Limits are those that were looked at.
+	Limits []LimitState
+	// Lapsed counts the holds this call lapsed.
+	Lapsed int
+}
+
+// Settle reports how a forwarded request, or one that could not be, ended.
+type Settle struct {
+	ID   string // the attempt
+	Hold string // "" for a guard
+
+	Pool, Slot, Subject string
+	Units               int64
+	Capacity            int64
+	HoldTTL             time.Duration
+	Retain              time.Duration
+	MaxPerSubject       int64
+	KeepUnknown         bool
+	ReleaseSeq          int64
+	Probe               bool
+
+	Outcome rules.Outcome
+
+	Group, Partition, Key string
+	KeyTTL                time.Duration
+	// Keep: the outcome is one that is stored and replayed.
+	Keep bool
+	// Answer is the encoded answer for the key and for waiting twins.
+	Answer []byte
+	// Scope and Fingerprint are written when a key's record has to be made anew.
+	Scope       string
+	Fingerprint [32]byte
+}
+
+// Settled says what a settlement found and left.
+type Settled struct {
+	// Applied is false when the attempt had been settled before.
+	Applied bool
+	// Hold is the hold's state afterwards.
+	Hold decision.HoldState
+	// Late: the hold was gone (lapsed or released) and has been counted again.
+	Late bool
+	// Oversold is by how many units a late or unseen booking put the slot over
+	// its capacity.
+	Oversold int64
+}
+
+// SlotQuery names a slot, or a pool for lists, and what its configuration says.
+type SlotQuery struct {
+	Pool, Slot  string
+	Capacity    int64
+	Retain      time.Duration
+	KeepUnknown bool
+	OpensAt     time.Time
+}
+
+// SlotChange is what an operator sets; nil fields stay.
+type SlotChange struct {
+	Capacity      *int64
+	ClearCapacity bool // back to the configured number
+	Closed        *bool
+	OpensAt       *time.Time // zero time: the pool's
+}
+
+// Slot is a slot as the admin API shows it.
+type Slot struct {
+	Pool, Slot string
+	Capacity   int64 // Learned when not known
+	Own        bool  // the capacity was set for this slot
+	Confirmed  int64
+	Held       int64 // held, pending and unknown units
+	Closed     bool
+	Full       int64 // marked full for so many units or more; 0 not
+	Dirty      bool
+	Version    int64
+	Inflight   int
+	OpensAt    time.Time
+	Holds      []Hold // open first, then confirmed, newest 100 in all
+}
+
+// Available is the number of free units, never below 0; false when not known.
+func (s *Slot) Available() (int64, bool) {
+	if s.Capacity == Learned {
+		return 0, false
+	}
+	return max(0, s.Capacity-s.Confirmed-s.Held), true
+}
+
+// Hold is one hold of a slot.
+type Hold struct {
+	ID        string
+	Subject   string
+	Units     int64
+	State     decision.HoldState
+	Reference string
+	ExpiresAt time.Time // zero: does not expire by itself
+	TakenAt   time.Time
+}
+
+// Entry is one transition in a slot's ledger.
+type Entry struct {
+	ID          string // the ledger's own order
+	Time        time.Time
+	Hold        string
+	SubjectHash string
+	Units       int64
+	From, To    decision.HoldState
+	Cause       string // decide, adopt, booked, refused, …, lapse, operator
+}
+
+var (
+	// ErrNoSlot: the slot was never seen, or its idle state has been dropped.
+	ErrNoSlot = errors.New("no such slot")
+	// ErrNoHold: the slot has no such open or confirmed hold.
+	ErrNoHold = errors.New("no such hold")
+)
+
+// ErrorKind classes store failures, for metrics and for what to do.
+type ErrorKind string
+
+const (
+	KindTimeout    ErrorKind = "timeout"
+	KindConnection ErrorKind = "connection"
+	KindFull       ErrorKind = "full"   // out of memory: Redis OOM, or the memory store's bound
+	KindReply      ErrorKind = "reply"  // an answer that no script of ours gives
+	KindServer     ErrorKind = "server" // READONLY, LOADING, NOPERM, MASTERDOWN, …
+	KindClosed     ErrorKind = "closed" // the store was closed here
+)
+
+// Error is a failure of the store itself. Maybe tells that the call may have
+// taken effect.
+type Error struct {
+	Op    string
+	Kind  ErrorKind
+	Maybe bool
+	Err   error
+}
+
+func (e *Error) Error() string { return "store " + e.Op + ": " + string(e.Kind) + ": " + e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }

@@ -1,0 +1,13 @@
+// Package rules is the pure half of Slotgate: the YAML schema and its strict
+// loader, matching of requests on the normal form of their path, extraction of
+// the facts a decision needs (slot, subject, units, key, fingerprint), and the
+// classification of backend answers.
+//
+// Nothing here does I/O, reads a clock, or knows fasthttp or Redis: callers hand
+// over text and bytes and get values, faults (configuration) or refusals
+// (requests) back. All compiled values are immutable and safe for concurrent use.
+//
+// The room for a change, by file: config*.go the schema, load*.go from YAML to a
+// checked Config, match*.go which rule, extract*.go which facts, outcome*.go what
+// an answer meant.
+package rules

@@ -1,0 +1,82 @@
+package rules
+
+import "net/netip"
+
+// Field is one header line as it was sent; the value has no surrounding blanks.
+type Field struct{ Name, Value string }
+
+// Request is what the rules may look at: an immutable copy made at the edge.
+// Body is complete for a rule that reads it (Rule.ReadsBody), as received, still
+// in its content coding.
+type Request struct {
+	Method string // as sent
+	Path   string // raw, percent-encoded, as sent, without the query
+	Query  string // raw, without "?"
+	Host   string
+	Header []Field // in the order sent, every line
+	Body   []byte
+	Client netip.Addr
+}
+
+// Param is a path variable, decoded.
+type Param struct{ Name, Value string }
+
+// Match is the rule that a request fell under. Rule is nil when none did.
+type Match struct {
+	Rule   *Rule
+	Method string // the effective method
+	Path   string // the normal form that matched
+	Params []Param
+}
+
+// Facts is all a decision needs to know of a request. Texts built from several
+// parts are length-prefixed, so that no two lists of parts meet.
+type Facts struct {
+	Slot    string
+	Subject string // "": the rule names no subject
+	Units   int64
+
+	// Key is the idempotency key after unquoting, "" without one. Group,
+	// Partition and Key together name the key's record.
+	Key       string
+	Group     string
+	Partition string
+	// Scope is who sent it: equal scopes may see each other's stored answers.
+	// "" when every scope extractor found nothing.
+	Scope string
+	// Fingerprint is a SHA-256 over method, normal path, pool, slot, subject,
+	// units and what idempotency.fingerprint adds.
+	Fingerprint [32]byte
+
+	Client netip.Addr
+}
+
+// Response is a backend's answer as the classification sees it. Body is as
+// received, still in its content coding.
+type Response struct {
+	Status int
+	Header []Field
+	Body   []byte
+}
+
+// RefusalKind says why a request is not understood. The words are those of
+// Gate-Decision.
+type RefusalKind string
+
+const (
+	RefuseAmbiguous    RefusalKind = "ambiguous"
+	RefuseUnidentified RefusalKind = "unidentified"
+	RefuseKeyMissing   RefusalKind = "key-missing"
+	RefuseKeyInvalid   RefusalKind = "key-invalid"
+	RefuseTooLarge     RefusalKind = "too-large"
+	RefuseUnsupported  RefusalKind = "unsupported"
+)
+
+// Refusal is the answer to a request that could be read two ways or lacks a
+// fact. Detail is for the client: it names the part, never its value.
+type Refusal struct {
+	Kind   RefusalKind
+	Detail string
+}
+
+func (r *Refusal) Error() string { return string(r.Kind) + ": " + r.Detail }
