@@ -1,0 +1,112 @@
+package storm
+
+import (
+	"hash/maphash"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// maxNames bounds how many values of a Gate field are counted apart, whatever a
+// server sends; the rest is counted together.
+const (
+	maxNames   = 64
+	maxName    = 64
+	otherNames = "(other)"
+)
+
+var bodySeed = maphash.MakeSeed()
+
+// tally counts the exchanges of one storm into its report. It is safe for
+// concurrent use.
+type tally struct {
+	mu      sync.Mutex
+	report  *Report
+	success Success
+}
+
+// record counts one request that was sent, or could not be.
+func (t *tally) record(o order, e *Exchange) {
+	r := result{failed: true}
+	if e.Err == nil {
+		r = result{
+			status:   e.Status,
+			failed:   e.Status >= 500,
+			success:  t.success.Matches(e.Status, e.Body),
+			replayed: e.Header.Get("Idempotent-Replayed") == "true",
+		}
+	}
+	if o.twins != nil {
+		r.sum = maphash.Bytes(bodySeed, e.Body)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report.Sent++
+	if e.Err != nil {
+		t.report.Errors[e.Err.(*TransportError).Kind]++
+	} else {
+		t.report.Answered++
+		t.report.Statuses[e.Status]++
+		t.report.Latency.Record(e.Latency)
+		countName(t.report.Decisions, e.Header, "Gate-Decision")
+		countName(t.report.Modes, e.Header, "Gate-Mode")
+	}
+	repeated := t.compare(o.twins, r)
+	if r.success {
+		t.report.SuccessfulAnswers++
+		if !repeated {
+			t.report.Successes = append(t.report.Successes, Booking{
+				N: e.N, Repeat: e.Repeat, Subject: e.Subject, Slot: e.Slot, Target: o.target, Status: e.Status,
+			})
+		}
+	}
+}
+
+// compare settles a pair of twins when its second result comes, and reports
+// whether that only repeats the success of the first. Two successes are one
+// booking when the answers are the same or one says that it is a replay.
+func (t *tally) compare(pair *twins, r result) (repeated bool) {
+	if pair == nil {
+		return false
+	}
+	if pair.first == nil {
+		pair.first = &r
+		return false
+	}
+	t.report.Twins.add(*pair.first, r)
+	return pair.first.success && (r.sameAnswer(*pair.first) || r.replayed || pair.first.replayed)
+}
+
+// countName counts the value of a field where the answer has it.
+func countName(counts map[string]int, header http.Header, field string) {
+	values := header[field]
+	if len(values) == 0 {
+		return
+	}
+	name := values[0]
+	if len(name) > maxName {
+		name = name[:maxName]
+	}
+	if !isToken(name) {
+		name = strconv.QuoteToASCII(name)
+	}
+	if _, known := counts[name]; !known && len(counts) >= maxNames {
+		name = otherNames
+	}
+	counts[name]++
+}
+
+// progress is a snapshot.
+func (t *tally) progress(started time.Time) Progress {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Progress{
+		Done:      t.report.Sent,
+		Total:     t.report.Requests + t.report.Repeats,
+		Successes: len(t.report.Successes),
+		Status5xx: t.report.Status5xx(),
+		Errors:    t.report.TransportErrors(),
+		Elapsed:   time.Since(started),
+	}
+}
