@@ -1,0 +1,17 @@
+// Package testbed starts the real programs that tests run against, and breaks
+// the wire between them on purpose.
+//
+//	Redis     a redis-server of the test's own: killed, frozen, restarted at will
+//	Postgres  a fresh PostgreSQL database, on a server shared by the test binary
+//	Proxy     a TCP proxy in front of Redis that loses, delays and copies chosen commands
+//	FreePort  a loopback port that nobody listens on
+//
+// Everything listens on 127.0.0.1 only, keeps its files in a temporary folder
+// and ends with the test: by t.Cleanup when the test returns, and by the
+// kernel's parent-death signal when the test binary is killed. A program that
+// is not installed fails the test with the command that installs it; nothing
+// is ever skipped.
+//
+// The package needs Linux (waitid, parent-death signal). Methods that can fail
+// the test must be called from the test's own goroutine, as testing.T asks.
+package testbed

@@ -1,0 +1,11 @@
+package testbed
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(SharedPostgres(m))
+}

@@ -1,0 +1,179 @@
+package testbed
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+const installPostgres = "testbed: PostgreSQL is not installed; run: apt-get install -y postgresql"
+
+// postgresServer is a running PostgreSQL with its own data folder.
+type postgresServer struct {
+	folder string
+	port   int
+	child  *process
+}
+
+func startPostgres() (*postgresServer, error) {
+	programs, err := postgresPrograms()
+	if err != nil {
+		return nil, err
+	}
+	account, err := postgresAccount()
+	if err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp("", "testbed-postgres-")
+	if err != nil {
+		return nil, fmt.Errorf("testbed: postgres: %w", err)
+	}
+	s := &postgresServer{folder: folder}
+	if err := s.start(programs, account); err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *postgresServer) start(programs string, account *syscall.Credential) error {
+	if account != nil {
+		if err := os.Chown(s.folder, int(account.Uid), int(account.Gid)); err != nil {
+			return fmt.Errorf("testbed: postgres: %w", err)
+		}
+	}
+	command := func(program string, args ...string) *exec.Cmd {
+		cmd := exec.Command(filepath.Join(programs, program), args...)
+		cmd.Dir = s.folder // the caller's own may be closed to that account
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: account}
+		return cmd
+	}
+
+	data := filepath.Join(s.folder, "data")
+	initdb, err := startProcess(command("initdb", "--pgdata", data, "--username", "postgres",
+		"--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync"), syscall.SIGKILL)
+	if err != nil {
+		return err
+	}
+	if <-initdb.exited; initdb.err != nil {
+		return fmt.Errorf("testbed: initdb: %w; it printed:\n%s", initdb.err, initdb.output)
+	}
+
+	// Between choosing a port and binding it another process may be faster.
+	const attempts = 5
+	for attempt := 1; ; attempt++ {
+		port, err := freePort()
+		if err != nil {
+			return err
+		}
+		s.port = port
+		// SIGQUIT is the immediate shutdown. Unlike SIGKILL it leaves no
+		// shared memory behind.
+		s.child, err = startProcess(command("postgres", "-D", data,
+			"-c", "listen_addresses=127.0.0.1", "-c", "port="+strconv.Itoa(port),
+			"-c", "unix_socket_directories=", "-c", "max_connections=200",
+			"-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off",
+		), syscall.SIGQUIT)
+		if err == nil {
+			err = s.child.awaitReady(s.ping)
+		}
+		if err == nil || attempt == attempts {
+			return err
+		}
+	}
+}
+
+// ping succeeds only when the server that answers is our child.
+func (s *postgresServer) ping() error {
+	db, err := sql.Open("pgx", s.dsn("postgres"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	var folder string
+	if err := db.QueryRowContext(ctx, "SHOW data_directory").Scan(&folder); err != nil {
+		return err
+	}
+	if want := filepath.Join(s.folder, "data"); folder != want {
+		return fmt.Errorf("port %d is served from %s, not from %s", s.port, folder, want)
+	}
+	return nil
+}
+
+func (s *postgresServer) dsn(database string) string {
+	return fmt.Sprintf("postgres://postgres@%s/%s?sslmode=disable", loopback(s.port), database)
+}
+
+// stop ends the server without a checkpoint and removes its folder.
+func (s *postgresServer) stop() {
+	if s.child != nil {
+		s.child.end(syscall.SIGQUIT, 10*time.Second)
+	}
+	os.RemoveAll(s.folder)
+}
+
+// postgresPrograms returns a folder that holds both initdb and postgres. The
+// two are taken from one folder because the first of each in PATH may belong
+// to different versions, and then the server refuses the data folder.
+func postgresPrograms() (string, error) {
+	var folders []string
+	if initdb, err := exec.LookPath("initdb"); err == nil {
+		if resolved, err := filepath.EvalSymlinks(initdb); err == nil {
+			folders = append(folders, filepath.Dir(resolved))
+		}
+	}
+	folders = append(folders, debianPostgres()...)
+	for _, folder := range folders {
+		_, noInitdb := exec.LookPath(filepath.Join(folder, "initdb"))
+		_, noPostgres := exec.LookPath(filepath.Join(folder, "postgres"))
+		if noInitdb == nil && noPostgres == nil {
+			return folder, nil
+		}
+	}
+	return "", errors.New(installPostgres)
+}
+
+// debianPostgres lists where Debian keeps server programs, newest version
+// first. They are not in PATH there.
+func debianPostgres() []string {
+	folders, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	version := func(folder string) float64 {
+		number, _ := strconv.ParseFloat(filepath.Base(filepath.Dir(folder)), 64)
+		return number
+	}
+	slices.SortFunc(folders, func(a, b string) int { return cmp.Compare(version(b), version(a)) })
+	return folders
+}
+
+// postgresAccount returns the account that runs the server: nil for our own,
+// "postgres" when we are root, as which the server refuses to run.
+func postgresAccount() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	account, err := user.Lookup("postgres")
+	if err != nil {
+		return nil, fmt.Errorf("%s (%w)", installPostgres, err)
+	}
+	uid, err := strconv.ParseUint(account.Uid, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("testbed: user postgres: %w", err)
+	}
+	gid, err := strconv.ParseUint(account.Gid, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("testbed: user postgres: %w", err)
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+}

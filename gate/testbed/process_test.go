@@ -1,0 +1,130 @@
+package testbed
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// parentEnv makes TestNothingOutlivesTheTestBinary play the test binary that
+// is killed.
+const parentEnv = "TESTBED_PARENT"
+
+func TestNothingOutlivesTheTestBinary(t *testing.T) {
+	if os.Getenv(parentEnv) != "" {
+		fmt.Printf("children %d %d\n", Redis(t).PID(), Postgres(t).PID())
+		io.Copy(io.Discard, os.Stdin) // until killed
+		return
+	}
+
+	parent := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	parent.Env = append(os.Environ(), parentEnv+"=1", "TMPDIR="+sharedTempDir(t))
+	stdin, err := parent.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	var children [2]int
+	for lines.Scan() && children[1] == 0 {
+		if strings.HasPrefix(lines.Text(), "children ") {
+			fmt.Sscanf(lines.Text(), "children %d %d", &children[0], &children[1])
+			break
+		}
+	}
+	if children[1] == 0 {
+		t.Fatalf("the parent named no children (%v)", parent.Wait())
+	}
+	var handles [2]int
+	for i, pid := range children {
+		if handles[i], err = unix.PidfdOpen(pid, 0); err != nil {
+			t.Fatalf("child %d is not running: %v", pid, err)
+		}
+		defer unix.Close(handles[i])
+	}
+
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	parent.Wait()
+	for i, handle := range handles {
+		awaitExit(t, children[i], handle)
+	}
+}
+
+// sharedTempDir is a temporary folder in which the account that runs
+// PostgreSQL may look, unlike in t.TempDir. What a killed parent leaves in it
+// goes with this test.
+func sharedTempDir(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "testbed-parent-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	return folder
+}
+
+// awaitExit waits until the process behind a pidfd has ended.
+func awaitExit(t *testing.T, pid, handle int) {
+	t.Helper()
+	deadline := time.Now().Add(startTimeout)
+	for {
+		left := int(time.Until(deadline).Milliseconds())
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(handle), Events: unix.POLLIN}}, max(left, 0))
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			t.Errorf("process %d still runs after its parent was killed", pid)
+		}
+		return
+	}
+}
+
+func TestAProgramThatEndsEarlyIsReportedWithItsOutput(t *testing.T) {
+	child, err := startProcess(exec.Command("/bin/sh", "-c", "echo cannot bind; exit 3"), syscall.SIGKILL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = child.awaitReady(func() error { return errors.New("no answer") })
+	if err == nil || !strings.Contains(err.Error(), "cannot bind") || !strings.Contains(err.Error(), "exit status 3") {
+		t.Errorf("error is %v, want the output and the exit status", err)
+	}
+}
+
+func TestTailKeepsTheLastBytes(t *testing.T) {
+	var output tail
+	for range 3 * maxTail / 8 {
+		fmt.Fprint(&output, "earlier ")
+	}
+	fmt.Fprint(&output, "last")
+	if got := output.String(); len(got) != maxTail || !strings.HasSuffix(got, "earlier last") {
+		t.Errorf("kept %d bytes ending in %q, want %d ending in %q", len(got), got[len(got)-12:], maxTail, "earlier last")
+	}
+}
+
+// running tells whether a process exists.
+func running(pid int) bool { return syscall.Kill(pid, 0) == nil }
