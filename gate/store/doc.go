@@ -41,7 +41,8 @@
 //     probe of a mark whose pause has passed (one at a time, by its lease).
 //  10. Slot limit: LimitedSlot. It is charged only by an admit.
 //  11. MaxInflight attempts within their lease (LearnedInflight where the slot's
-//     capacity is not known and MaxInflight is 0 or more than that): NoRoom.
+//     capacity is not known and MaxInflight is 0 or more than that), or Line:
+//     NoRoom. A call with Line is never elected the lone probe.
 //  12. Admitted: hold taken, key claimed, attempt counted, ledger entry written.
 //
 // Everything is checked before anything but a limit's charge and a lapse is

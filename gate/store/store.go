@@ -127,6 +127,9 @@ type Decide struct {
 	// Charged: an earlier call of this request has been charged for the subject
 	// and client limits.
 	Charged bool
+	// Line: others of this process wait for room on this slot; where this call
+	// would be admitted with a new hold it is NoRoom instead.
+	Line bool
 }
 
 // LimitState is where a limit stands after a call, for the RateLimit fields.

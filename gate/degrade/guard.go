@@ -1,0 +1,84 @@
+package degrade
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// KindOpen is the kind of a call that the open breaker did not make.
+const KindOpen store.ErrorKind = "open"
+
+// Guard puts a circuit breaker around a store's Decide and Settle. Its other
+// calls (operators', watches) are the embedded store's own: a person who asks
+// should hear the real error.
+type Guard struct {
+	store.Store
+	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+}
+
+// NewGuard opens after cfg.Failures store failures in a row and lets cfg.Probes
+// calls through after cfg.OpenFor, lengthened by up to a fifth at random so that
+// gates of one outage do not come back in step.
+func NewGuard(s store.Store, cfg rules.StoreBreaker) *Guard {
+	jitter := time.Duration(rand.Int64N(int64(cfg.OpenFor)/5 + 1))
+	return &Guard{Store: s, breaker: gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		Name:        "store",
+		MaxRequests: uint32(cfg.Probes),
+		Timeout:     cfg.OpenFor + jitter,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= uint32(cfg.Failures) },
+		IsExcluded:  notAnOutage,
+	})}
+}
+
+// notAnOutage tells failures of one call from failures of the store: one that is
+// full still answers for the slots and keys it has.
+func notAnOutage(err error) bool {
+	var failure *store.Error
+	return errors.As(err, &failure) && failure.Kind == store.KindFull
+}
+
+// Decide is store.Store's, or a failure of KindOpen at once.
+func (g *Guard) Decide(ctx context.Context, d *store.Decide) (decided store.Decided, err error) {
+	err = g.call("decide", func() error {
+		decided, err = g.Store.Decide(ctx, d)
+		return err
+	})
+	return decided, err
+}
+
+// Settle is store.Store's, or a failure of KindOpen at once.
+func (g *Guard) Settle(ctx context.Context, s *store.Settle) (settled store.Settled, err error) {
+	err = g.call("settle", func() error {
+		settled, err = g.Store.Settle(ctx, s)
+		return err
+	})
+	return settled, err
+}
+
+func (g *Guard) call(op string, call func() error) (err error) {
+	done, err := g.breaker.Allow()
+	if err != nil {
+		return &store.Error{Op: op, Kind: KindOpen, Err: err}
+	}
+	// A probe that never reports would leave the breaker half-open for ever.
+	reported := false
+	defer func() {
+		if !reported {
+			done(errors.New("the store call panicked"))
+		}
+	}()
+	err = call()
+	reported = true
+	done(err)
+	return err
+}
+
+// State is 0 closed, 1 half-open, 2 open.
+func (g *Guard) State() int { return int(g.breaker.State()) }

@@ -1,0 +1,58 @@
+package gate
+
+import (
+	"errors"
+	"time"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// Request is a client's request as the edge hands it in. Nothing in it is kept
+// after Serve returns.
+type Request struct {
+	rules.Request // Body is filled by ReadBody
+	// ID is the request id: the client's X-Request-Id when it is well formed,
+	// else made by the edge.
+	ID string
+	// ReadBody reads the whole body. Its errors are a *rules.Refusal
+	// (too-large), ErrOverloaded or ErrClientGone.
+	ReadBody func() ([]byte, error)
+	// Gone reports that the client has closed its connection. It may be called
+	// from the goroutine of Serve only.
+	Gone func() bool
+	// Arrived is when the head was complete.
+	Arrived time.Time
+}
+
+var (
+	// ErrOverloaded: server.max_buffered is reached.
+	ErrOverloaded = errors.New("too many buffered bytes")
+	// ErrClientGone: the body never came.
+	ErrClientGone = errors.New("the client went away")
+)
+
+// Mode is the word in Gate-Mode.
+type Mode string
+
+const (
+	ModeNormal   Mode = "normal"
+	ModeDegraded Mode = "degraded"
+	ModeShadow   Mode = "shadow"
+)
+
+// Reply is what the client gets. The edge writes Answer and, unless
+// server.gate_headers is false, the Gate-* fields.
+type Reply struct {
+	decision.Answer
+	Decision decision.Decision
+	Mode     Mode
+	Rule     string
+	Outcome  rules.Outcome // NoOutcome: nothing was forwarded
+	Hold     string
+	Bound    string // degraded only
+	Replayed bool   // adds Idempotent-Replayed: true
+	// Release gives pooled buffers back; the edge calls it after writing. May
+	// be nil.
+	Release func()
+}

@@ -1,0 +1,137 @@
+package gate
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// forward sends the request to the backend and tells what its answer meant. A
+// backend that says it did not execute it is asked again as often as the rule
+// allows and the lease leaves time for.
+func (j *journey) forward(g *grant) (*Reply, rules.Outcome) {
+	rule := j.match.Rule
+	for attempt := 1; ; attempt++ {
+		began := time.Now()
+		answer, err := j.gate.backend.Forward(&Forward{
+			Request:  j.req,
+			Deadline: began.Add(j.route.timeout),
+			Limit:    int64(j.gate.config.Server.MaxBuffered),
+		})
+		took := time.Since(began)
+		j.atBackend += took
+		if err != nil {
+			reply, outcome := j.unanswered(g, err)
+			j.gate.meter.Outcome(rule.Name, outcome, took)
+			return reply, outcome
+		}
+		outcome := rule.Classify(&answer.Response)
+		j.gate.meter.Outcome(rule.Name, outcome, took)
+		if attempt < j.route.attempts() && slices.Contains(rule.Retry.On, outcome) && j.backOff(g, attempt) {
+			release(answer.Release)
+			continue
+		}
+		return j.answered(g, answer, outcome), outcome
+	}
+}
+
+// backOff pauses before another attempt, with full jitter; false when the lease
+// would not leave time for it.
+func (j *journey) backOff(g *grant, attempt int) bool {
+	retry := &j.match.Rule.Retry
+	pause := min(retry.Backoff<<min(attempt-1, 16), retry.MaxBackoff)
+	if pause > 0 {
+		pause = rand.N(pause)
+	}
+	if time.Now().Add(pause).After(g.usableUntil) {
+		return false
+	}
+	time.Sleep(pause)
+	return true
+}
+
+// answered passes the backend's answer on.
+func (j *journey) answered(g *grant, answer *BackendAnswer, outcome rules.Outcome) *Reply {
+	reply := j.newReply(decision.DecisionAdmitted)
+	if j.degraded {
+		reply.Decision = decision.DecisionPassthrough
+	}
+	reply.Answer = decision.Answer{Status: answer.Status, Header: answer.Header, Body: answer.Body}
+	reply.Header = append(reply.Header, j.rateLimitFields()...)
+	reply.Outcome = outcome
+	reply.Hold = j.holdOf(g)
+	reply.Release = answer.Release
+	return reply
+}
+
+// unanswered is the gate's own answer where there is none of the backend's. What
+// was never sent is a definite failure; everything else is unknown, because the
+// backend may have booked.
+func (j *journey) unanswered(g *grant, err error) (*Reply, rules.Outcome) {
+	var failure *BackendError
+	if !errors.As(err, &failure) {
+		failure = &BackendError{Failure: Broken, Err: err}
+	}
+	var reply *Reply
+	outcome := rules.Unknown
+	switch failure.Failure {
+	case NotConnected:
+		outcome = rules.NeverSent
+		reply = j.refuse(decision.DecisionUpstreamFailed, "No connection to the booking service; nothing was sent.", 0)
+	case BreakerOpen:
+		outcome = rules.NeverSent
+		reply = j.refuse(decision.DecisionUpstreamOpen, "The booking service failed too often; nothing was sent.", max(failure.RetryAfter, time.Second))
+	case TimedOut:
+		reply = j.refuse(decision.DecisionUpstreamTimeout, "The booking service did not answer in time; whether it booked is not known.", 0)
+	default:
+		reply = j.refuse(decision.DecisionUpstreamFailed, "The booking service broke off its answer; whether it booked is not known.", 0)
+	}
+	if outcome == rules.Unknown {
+		reply.Outcome = rules.Unknown
+		reply.Hold = j.holdOf(g)
+	}
+	j.gate.log.Debug("backend gave no answer", "rule", j.match.Rule.Name, "request_id", j.req.ID, "decision", reply.Decision, "error", err)
+	return reply, outcome
+}
+
+// holdOf is the hold a client is told of: none where the store did not grant one.
+func (j *journey) holdOf(g *grant) string {
+	if g == nil || j.degraded {
+		return ""
+	}
+	return g.decided.Hold
+}
+
+// forwardUnheld is for a request that takes nothing and is deduped by nothing.
+func (j *journey) forwardUnheld() *Reply {
+	reply, _ := j.forward(&grant{usableUntil: time.Now().Add(j.route.decide.Lease - j.route.timeout)})
+	return reply
+}
+
+// withoutStore passes the request through within the rule's limits for a store
+// that is away. The database's constraints decide.
+func (j *journey) withoutStore(g *grant) *Reply {
+	leave, wait, ok := j.route.passthrough.Enter(j.facts.Slot)
+	if !ok {
+		if j.settleLate {
+			j.settleLater(g, rules.NeverSent, nil)
+		}
+		return j.refuse(decision.DecisionStoreDown, "The store that keeps the bookings does not answer, and too many requests pass without it.", wait)
+	}
+	defer leave()
+	reply, outcome := j.forward(g)
+	if j.settleLate {
+		j.settleLater(g, outcome, reply)
+	}
+	return reply
+}
+
+func release(f func()) {
+	if f != nil {
+		f()
+	}
+}

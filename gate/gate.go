@@ -1,0 +1,185 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/degrade"
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// Options are the parts a gate is made of. All are required.
+type Options struct {
+	Config  *rules.Config
+	Set     *rules.Set
+	Store   store.Store
+	Backend Backend
+	Meter   Meter
+	Logger  *slog.Logger
+}
+
+// Gate decides, forwards and settles. It is safe for concurrent use.
+type Gate struct {
+	config  *rules.Config
+	set     *rules.Set
+	routes  []*route         // by Rule.Index
+	queues  map[string]queue // by pool
+	store   *degrade.Guard
+	backend Backend
+	backlog *degrade.Backlog
+	meter   Meter
+	log     *slog.Logger
+	started time.Time
+}
+
+// New makes a gate. Close ends its background work.
+func New(o Options) (*Gate, error) {
+	if o.Config == nil || o.Set == nil || o.Store == nil || o.Backend == nil || o.Meter == nil || o.Logger == nil {
+		return nil, errors.New("gate: every option is required")
+	}
+	g := &Gate{
+		config:  o.Config,
+		set:     o.Set,
+		queues:  make(map[string]queue, len(o.Set.Pools)),
+		store:   degrade.NewGuard(o.Store, o.Config.Store.Breaker),
+		backend: o.Backend,
+		meter:   o.Meter,
+		log:     o.Logger,
+		started: time.Now(),
+	}
+	for name, pool := range o.Set.Pools {
+		g.queues[name] = newQueue(pool.Queue.Size)
+	}
+	for _, rule := range o.Set.Rules {
+		g.routes = append(g.routes, newRoute(rule, o.Config))
+	}
+	g.backlog = degrade.NewBacklog(g.store.Settle, g.noteSettled, o.Logger)
+	return g, nil
+}
+
+// Close gives waiting settlements until ctx ends, then stops. It does not close
+// the store. It may be called twice.
+func (g *Gate) Close(ctx context.Context) {
+	if left := g.backlog.Close(ctx); left > 0 {
+		g.log.Warn("stopped before the store took every settlement; their holds lapse", "left", left)
+	}
+	for _, r := range g.routes {
+		r.passthrough.Close()
+	}
+}
+
+// Route finds the rule of a request from its head. A nil Match.Rule and a nil
+// Reply mean that the request is not gated and is to be passed on untouched; a
+// Reply is the answer to a request that could be read in two ways.
+func (g *Gate) Route(req *Request) (rules.Match, *Reply) {
+	m, refusal := g.set.Match(&req.Request)
+	if m.Rule != nil && g.routes[m.Rule.Index].mode() == modeOff {
+		return rules.Match{}, nil
+	}
+	if refusal == nil {
+		return m, nil
+	}
+	j := journey{gate: g, req: req, match: m, began: time.Now()}
+	if m.Rule != nil {
+		j.route = g.routes[m.Rule.Index]
+	}
+	reply := j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0)
+	g.meter.Request(reply.Rule, reply.Decision, time.Since(j.began), time.Since(j.began))
+	return m, reply
+}
+
+// journey is one gated request on its way through Serve.
+type journey struct {
+	gate  *Gate
+	route *route
+	req   *Request
+	match rules.Match
+	facts rules.Facts
+
+	began      time.Time
+	atBackend  time.Duration // spent there, all attempts
+	limits     []store.LimitState
+	degraded   bool
+	settleLate bool // the store may have taken a decide whose reply was lost
+}
+
+// Serve is the journey of a request that Route found a rule for.
+func (g *Gate) Serve(req *Request, m rules.Match) *Reply {
+	j := &journey{gate: g, route: g.routes[m.Rule.Index], req: req, match: m, began: time.Now()}
+	reply := j.run()
+	total := time.Since(j.began)
+	g.meter.Request(m.Rule.Name, reply.Decision, total, total-j.atBackend)
+	return reply
+}
+
+func (j *journey) run() *Reply {
+	if reply := j.read(); reply != nil {
+		return reply
+	}
+	if reply := j.ruleLimit(); reply != nil {
+		return reply
+	}
+	if !j.needsStore() {
+		return j.forwardUnheld()
+	}
+	grant, reply := j.admit()
+	switch {
+	case reply != nil:
+		return reply
+	case j.degraded:
+		return j.withoutStore(grant)
+	}
+	reply, outcome := j.forward(grant)
+	j.settle(grant, outcome, reply)
+	return reply
+}
+
+// read takes the body in and extracts the facts.
+func (j *journey) read() *Reply {
+	body, err := j.req.ReadBody()
+	var refusal *rules.Refusal
+	switch {
+	case err == nil:
+		j.req.Body = body
+	case errors.As(err, &refusal):
+		return j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0)
+	case errors.Is(err, ErrOverloaded):
+		return j.refuse(decision.DecisionBusy, "Too many requests are being read at once.", time.Second)
+	default:
+		return j.refuse(decision.DecisionUnidentified, "The request body did not arrive whole.", 0)
+	}
+	j.facts, refusal = j.match.Rule.Extract(&j.req.Request, &j.match, int64(j.gate.config.Server.MaxBody))
+	if refusal != nil {
+		return j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0)
+	}
+	return nil
+}
+
+// ruleLimit is the limit of the rule in this process, before any store call.
+func (j *journey) ruleLimit() *Reply {
+	if j.route.limiter == nil {
+		return nil
+	}
+	wait, ok := degrade.Take(j.route.limiter)
+	if ok {
+		return nil
+	}
+	cfg := j.match.Rule.Limits.Rule
+	j.limits = append(j.limits, store.LimitState{
+		Name:  "rule",
+		Limit: store.Limit{Count: cfg.Rate.Count, Per: cfg.Rate.Per, Burst: cfg.Burst},
+		Reset: wait,
+	})
+	return j.refuse(decision.DecisionRateLimited, "This kind of request comes too often at the moment.", wait)
+}
+
+// needsStore is false for a guard that neither dedupes this request nor limits
+// by subject or client.
+func (j *journey) needsStore() bool {
+	return j.route.decide.Pool != "" || j.facts.Key != "" ||
+		!j.route.decide.SubjectLimit.IsZero() || !j.route.decide.ClientLimit.IsZero()
+}

@@ -1,0 +1,104 @@
+package gate
+
+import (
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/slotgate/slotgate/gate/degrade"
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// leaseSlack is what a lease adds to the longest stay at the backend; hold_ttl is
+// checked to exceed the sum.
+const leaseSlack = time.Second
+
+// bareReplayKey is the length from which a client-sent key is secret enough to
+// hand out a stored answer when neither side showed any credential.
+const bareReplayKey = 16
+
+const (
+	modeEnforce int32 = iota
+	modeOff
+)
+
+// route is a rule with what this process keeps for it.
+type route struct {
+	rule        *rules.Rule
+	setMode     atomic.Int32
+	limiter     *rate.Limiter // nil: no limit of the rule
+	passthrough *degrade.Passthrough
+	timeout     time.Duration // of one attempt at the backend
+	settleTime  time.Duration // what a lease must leave for the settlement
+	decide      store.Decide  // what is the same for every request of the rule
+	maxAnswer   int64         // of a kept answer's body
+	waits       bool          // twins wait
+	twinWait    time.Duration
+}
+
+func newRoute(rule *rules.Rule, cfg *rules.Config) *route {
+	r := &route{
+		rule:        rule,
+		passthrough: degrade.NewPassthrough(rule.Passthrough),
+		timeout:     rule.Timeout,
+		settleTime:  cfg.Store.Timeout,
+		waits:       true,
+		twinWait:    5 * time.Second,
+	}
+	if rule.Mode == "off" {
+		r.setMode.Store(modeOff)
+	}
+	if r.timeout == 0 {
+		r.timeout = cfg.Upstream.Timeout
+	}
+	if rule.Limits.Rule != nil {
+		r.limiter = degrade.NewLimiter(*rule.Limits.Rule)
+	}
+	d := &r.decide
+	d.Rule = rule.Name
+	d.Lease = time.Duration(r.attempts())*(r.timeout+rule.Retry.MaxBackoff) + leaseSlack
+	d.RetryUnknown = rule.RetryUnknown()
+	d.SubjectLimit = limit(rule.Limits.Subject)
+	d.ClientLimit = limit(rule.Limits.Client)
+	if p := rule.Pool; p != nil {
+		d.Pool = p.Name
+		d.Capacity = store.Learned
+		if p.Capacity.Kind == rules.CapacityNumber {
+			d.Capacity = p.Capacity.Units
+		}
+		d.HoldTTL = p.HoldTTL
+		d.Retain = p.Retain
+		d.OnePerSubject = p.OnePerSubject
+		d.MaxPerSubject = p.MaxPerSubject
+		d.MaxInflight = p.MaxInflight
+		d.KeepUnknown = p.KeepUnknown
+		d.OpensAt = p.OpensAt
+		d.SlotLimit = limit(rule.Limits.Slot)
+	}
+	if idem := rule.Idempotency; idem != nil {
+		d.KeyTTL = idem.TTL
+		r.maxAnswer = int64(idem.MaxResponse)
+		r.waits = idem.InFlight != "reject"
+		r.twinWait = idem.Wait
+	}
+	return r
+}
+
+// attempts is how often one request may be sent, the first time included.
+func (r *route) attempts() int {
+	if len(r.rule.Retry.On) == 0 {
+		return 1
+	}
+	return r.rule.Retry.Attempts
+}
+
+func (r *route) mode() int32 { return r.setMode.Load() }
+
+func limit(cfg *rules.LimitConfig) store.Limit {
+	if cfg == nil {
+		return store.Limit{}
+	}
+	return store.Limit{Count: cfg.Rate.Count, Per: cfg.Rate.Per, Burst: cfg.Burst}
+}

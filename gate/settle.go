@@ -1,0 +1,66 @@
+package gate
+
+import (
+	"context"
+	"errors"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// settle tells the store how the request ended, before the client hears of it.
+// What the store does not take waits in the backlog: the client's answer does
+// not depend on it.
+func (j *journey) settle(g *grant, outcome rules.Outcome, reply *Reply) {
+	s := j.settlement(g, outcome, reply)
+	settled, err := j.gate.store.Settle(context.Background(), s)
+	if err == nil {
+		j.gate.noteSettled(s, settled)
+		return
+	}
+	var failure *store.Error
+	if errors.As(err, &failure) {
+		j.gate.meter.StoreError(string(failure.Kind))
+	}
+	j.gate.backlog.Add(s)
+}
+
+// settleLater leaves it to the backlog at once, for a store that has just failed.
+func (j *journey) settleLater(g *grant, outcome rules.Outcome, reply *Reply) {
+	j.gate.backlog.Add(j.settlement(g, outcome, reply))
+}
+
+// settlement copies all it needs: it may outlive the request.
+func (j *journey) settlement(g *grant, outcome rules.Outcome, reply *Reply) *store.Settle {
+	d := &g.decide
+	s := &store.Settle{
+		ID: d.ID, Hold: g.decided.Hold,
+		Pool: d.Pool, Slot: d.Slot, Subject: d.Subject, Units: d.Units,
+		Capacity: d.Capacity, HoldTTL: d.HoldTTL, Retain: d.Retain,
+		MaxPerSubject: d.MaxPerSubject, KeepUnknown: d.KeepUnknown,
+		ReleaseSeq: g.decided.ReleaseSeq, Probe: g.decided.Probe,
+		Outcome: outcome,
+		Group:   d.Group, Partition: d.Partition, Key: d.Key, KeyTTL: d.KeyTTL,
+		Keep:  j.match.Rule.Keeps(outcome),
+		Scope: d.Scope, Fingerprint: d.Fingerprint,
+	}
+	if d.Key != "" && reply != nil {
+		s.Answer = decision.EncodeStored(&decision.Stored{
+			Answer:      reply.Answer,
+			Outcome:     reply.Outcome,
+			Fingerprint: d.Fingerprint,
+		}, j.route.maxAnswer)
+	}
+	return s
+}
+
+// noteSettled counts what must never be hidden: units that were booked after
+// their hold was gone, beyond what the slot has.
+func (g *Gate) noteSettled(s *store.Settle, settled store.Settled) {
+	if settled.Oversold > 0 {
+		g.meter.Oversold(s.Pool, settled.Oversold)
+		g.log.Warn("a late booking put a slot over its capacity",
+			"pool", s.Pool, "hold", s.Hold, "units_over", settled.Oversold)
+	}
+}

@@ -1,0 +1,155 @@
+package gate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// RuleStatus is a rule as the admin API lists it.
+type RuleStatus struct {
+	Name           string
+	Action         string
+	Pool           string
+	Mode           string
+	OnStoreFailure string
+}
+
+// Status is how the gate is at the moment.
+type Status struct {
+	Degraded        bool
+	StoreBreaker    int // 0 closed, 1 half-open, 2 open
+	UpstreamBreaker int
+	Waiting         map[string]int // by pool
+	SettleBacklog   int
+	SettlementsLost int64
+	Bound           map[string]string // by pool, while degraded
+	StartedAt       time.Time
+	Revision        string // of the configuration
+}
+
+// Rules lists the rules in their order.
+func (g *Gate) Rules() []RuleStatus {
+	list := make([]RuleStatus, len(g.routes))
+	for i, r := range g.routes {
+		list[i] = RuleStatus{
+			Name: r.rule.Name, Action: r.rule.Action, Pool: r.rule.RuleConfig.Pool,
+			Mode: modeWord(r.mode()), OnStoreFailure: r.rule.OnStoreFailure,
+		}
+	}
+	return list
+}
+
+func modeWord(mode int32) string {
+	if mode == modeOff {
+		return "off"
+	}
+	return "enforce"
+}
+
+func parseMode(word string) (int32, error) {
+	switch word {
+	case "enforce":
+		return modeEnforce, nil
+	case "off":
+		return modeOff, nil
+	case "shadow":
+		return 0, fmt.Errorf("mode shadow is not available yet; use enforce or off")
+	}
+	return 0, fmt.Errorf("no such mode %q; use enforce or off", word)
+}
+
+// SetMode switches one rule. Requests under way end as they began.
+func (g *Gate) SetMode(rule, mode string) error {
+	m, err := parseMode(mode)
+	if err != nil {
+		return err
+	}
+	for _, r := range g.routes {
+		if r.rule.Name == rule {
+			r.setMode.Store(m)
+			g.log.Info("mode switched", "rule", rule, "mode", mode)
+			return nil
+		}
+	}
+	return fmt.Errorf("no such rule %q", rule)
+}
+
+// SetModeAll switches every rule.
+func (g *Gate) SetModeAll(mode string) error {
+	m, err := parseMode(mode)
+	if err != nil {
+		return err
+	}
+	for _, r := range g.routes {
+		r.setMode.Store(m)
+	}
+	g.log.Info("mode of every rule switched", "mode", mode)
+	return nil
+}
+
+// Status gathers the state of all parts.
+func (g *Gate) Status() Status {
+	s := Status{
+		StoreBreaker:    g.store.State(),
+		UpstreamBreaker: breakerState(g.backend),
+		Waiting:         make(map[string]int, len(g.queues)),
+		SettleBacklog:   g.backlog.Len(),
+		SettlementsLost: g.backlog.Lost(),
+		Bound:           map[string]string{},
+		StartedAt:       g.started,
+		Revision:        revision(g.config),
+	}
+	s.Degraded = s.StoreBreaker != 0
+	for pool, q := range g.queues {
+		s.Waiting[pool] = q.len()
+		if s.Degraded {
+			s.Bound[pool] = boundBackend
+		}
+	}
+	return s
+}
+
+func breakerState(b Backend) int {
+	if b, ok := b.(interface{ BreakerState() int }); ok {
+		return b.BreakerState()
+	}
+	return 0
+}
+
+// revision tells two configurations apart without showing anything of them.
+func revision(cfg *rules.Config) string {
+	b, err := json.Marshal(cfg)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:6])
+}
+
+// Pools lists the pools' names, sorted.
+func (g *Gate) Pools() []string { return slices.Sorted(maps.Keys(g.set.Pools)) }
+
+// Query says what the configuration knows of a slot; false: no such pool. An
+// empty slot asks for the pool.
+func (g *Gate) Query(pool, slot string) (store.SlotQuery, bool) {
+	p, ok := g.set.Pools[pool]
+	if !ok {
+		return store.SlotQuery{}, false
+	}
+	q := store.SlotQuery{
+		Pool: pool, Slot: slot, Capacity: store.Learned,
+		Retain: p.Retain, KeepUnknown: p.KeepUnknown, OpensAt: p.OpensAt,
+	}
+	if p.Capacity.Kind == rules.CapacityNumber {
+		q.Capacity = p.Capacity.Units
+	}
+	return q, true
+}
