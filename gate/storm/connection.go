@@ -33,7 +33,7 @@ const (
 	Timeout        ErrorKind = "timeout"   // no whole answer within Options.Timeout
 	Closed         ErrorKind = "closed"    // end of the connection instead of an answer
 	Reset          ErrorKind = "reset"     // connection reset instead of an answer
-	CutBody        ErrorKind = "cut-body"  // the answer began and did not end
+	Cut            ErrorKind = "cut"       // the answer began and did not end
 	Malformed      ErrorKind = "malformed" // the answer is not HTTP/1.1
 	Stopped        ErrorKind = "stopped"   // the storm ended first
 )
@@ -59,6 +59,7 @@ type origin struct {
 type connection struct {
 	net.Conn
 	raw     syscall.RawConn // of the TCP connection
+	broken  error           // what ended reading
 	limited io.LimitedReader
 	reader  *bufio.Reader
 	release func() bool // ends the watch on the storm's context
@@ -83,10 +84,20 @@ func (o origin) connect(ctx context.Context, timeout time.Duration) (*connection
 		tcp.Close()
 		return nil, &TransportError{connectKind(ctx, err), err}
 	}
-	c.limited.R = c.Conn
+	c.limited.R = c
 	c.reader = bufio.NewReader(&c.limited)
 	c.release = context.AfterFunc(ctx, func() { tcp.Close() })
 	return c, nil
+}
+
+// Read remembers the error that ended reading, which http.ReadResponse does not
+// always pass on.
+func (c *connection) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		c.broken = err
+	}
+	return n, err
 }
 
 func (c *connection) close() {
@@ -150,14 +161,17 @@ func (c *connection) receive(ctx context.Context, asked *http.Request, body *byt
 		response, err = http.ReadResponse(c.reader, asked)
 	}
 	if err != nil {
-		return answer{}, &TransportError{headKind(ctx, err, c.limited.N), err}
+		if c.broken == nil {
+			return answer{}, &TransportError{Malformed, err}
+		}
+		return answer{}, &TransportError{cutKind(ctx, c.broken), err}
 	}
 	c.limited.N = math.MaxInt64
 	body.Reset()
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		c.usable = false // what follows is another protocol
 	} else if _, err := body.ReadFrom(io.LimitReader(response.Body, maxBody+1)); err != nil {
-		return answer{}, &TransportError{bodyKind(ctx, err), err}
+		return answer{}, &TransportError{cutKind(ctx, err), err}
 	}
 	if body.Len() > maxBody {
 		body.Truncate(maxBody)
@@ -196,27 +210,12 @@ func answerKind(ctx context.Context, err error) ErrorKind {
 	}
 }
 
-// headKind classifies an error in an answer's head, of which left bytes were
-// still allowed. What is neither an end nor a fault of the connection is a
-// head that net/http does not accept.
-func headKind(ctx context.Context, err error, left int64) ErrorKind {
-	var network net.Error
-	switch {
-	case left <= 0:
-		return Malformed
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.As(err, &network):
-		return bodyKind(ctx, err)
-	default:
-		return Malformed
-	}
-}
-
-// bodyKind classifies an error after the first byte of an answer.
-func bodyKind(ctx context.Context, err error) ErrorKind {
+// cutKind classifies an error after the first byte of an answer.
+func cutKind(ctx context.Context, err error) ErrorKind {
 	switch kind := answerKind(ctx, err); kind {
 	case Stopped, Timeout:
 		return kind
 	default:
-		return CutBody
+		return Cut
 	}
 }

@@ -1,6 +1,7 @@
 package storm
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -69,6 +70,9 @@ func parseTarget(text string, config *tls.Config) (target, error) {
 		return target{}, err
 	}
 	sample, _, _ := strings.Cut(string(whole.append(nil, values{})), "#")
+	if scheme, _, found := strings.Cut(strings.ToLower(sample), "://"); !found || scheme != "http" && scheme != "https" {
+		return target{}, errors.New("must begin with http:// or https://")
+	}
 	u, err := url.Parse(sample)
 	if err != nil {
 		var reason *url.Error
@@ -76,15 +80,6 @@ func parseTarget(text string, config *tls.Config) (target, error) {
 			err = reason.Err
 		}
 		return target{}, err
-	}
-	port := u.Port()
-	switch {
-	case u.Scheme == "http" && port == "":
-		port = "80"
-	case u.Scheme == "https" && port == "":
-		port = "443"
-	case u.Scheme != "http" && u.Scheme != "https":
-		return target{}, errors.New("must begin with http:// or https://")
 	}
 	switch {
 	case u.Hostname() == "":
@@ -101,6 +96,7 @@ func parseTarget(text string, config *tls.Config) (target, error) {
 	if !strings.HasPrefix(rest, "/") {
 		rest = "/" + rest
 	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	t := target{origin: origin{address: net.JoinHostPort(u.Hostname(), port)}, authority: u.Host, base: base}
 	if t.path, err = parseTemplate(rest); err != nil {
 		return target{}, err

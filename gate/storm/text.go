@@ -89,7 +89,7 @@ func writeBar(w io.Writer, label string, count, largest int) {
 func (r *Report) writeSuccesses(w io.Writer) {
 	fmt.Fprintf(w, "\n%-11s %d", "successes", len(r.Successes))
 	if repeated := r.SuccessfulAnswers - len(r.Successes); repeated > 0 {
-		fmt.Fprintf(w, " (and %d times the same answer again)", repeated)
+		fmt.Fprintf(w, " (in %d successful answers: %d repeat the other twin's)", r.SuccessfulAnswers, repeated)
 	}
 	fmt.Fprintln(w)
 	if slots := r.PerSlot(); len(slots) > 1 {
