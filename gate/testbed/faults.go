@@ -1,9 +1,16 @@
 package testbed
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
+
+// fate is what is to befall the reply of one request.
+type fate struct {
+	cuts []*cut // orders to lose it together with the connection
+	drop bool
+}
 
 // cut is one order to lose a reply.
 type cut struct {
@@ -45,9 +52,9 @@ func (p *RedisProxy) DelayReplies(d time.Duration) {
 	p.replyDelay = d
 }
 
-// DropReplies(true) throws away what Redis sends while connections stay open.
-// A connection that lost a reply stays silent for good, even after
-// DropReplies(false): its next reply would be taken for the lost one.
+// DropReplies(true) throws away every reply that comes, or whose request came,
+// until DropReplies(false); connections stay open meanwhile. A connection that lost a reply stays silent for good: its
+// next reply would be taken for the lost one.
 func (p *RedisProxy) DropReplies(drop bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,9 +69,9 @@ func (p *RedisProxy) Requests(name string) int {
 	return p.requests[strings.ToUpper(name)]
 }
 
-// noteRequest counts and records a request and returns what is to befall it:
-// the cut that dooms its reply, if any, and its delay.
-func (p *RedisProxy) noteRequest(raw []byte, args []string) (*cut, time.Duration) {
+// noteRequest counts and records a request and returns the fate of its reply
+// and its own delay.
+func (p *RedisProxy) noteRequest(raw []byte, args []string) (fate, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(args) > 0 {
@@ -75,24 +82,32 @@ func (p *RedisProxy) noteRequest(raw []byte, args []string) (*cut, time.Duration
 			recording.requests = append(recording.requests, raw)
 		}
 	}
-	var doom *cut
-	for i := 0; i < len(p.cuts); i++ {
-		c := p.cuts[i]
-		if !matches(c.command, args) {
-			continue
-		}
-		c.after--
-		if c.after == 0 && doom == nil {
-			doom = c
-			p.cuts = append(p.cuts[:i], p.cuts[i+1:]...)
-			i--
-		}
+	f := fate{drop: p.dropReplies}
+	if hasOwnReply(args) {
+		f.cuts = p.dueCuts(args)
 	}
-	return doom, p.requestDelay
+	return f, p.requestDelay
 }
 
-// replyFate returns whether replies are lost now, and else their delay.
-func (p *RedisProxy) replyFate() (dropped bool, delay time.Duration) {
+// dueCuts counts a request against every order and takes out those that are
+// due: usually none, several if they meet. The caller holds p.mu.
+func (p *RedisProxy) dueCuts(args []string) []*cut {
+	var due []*cut
+	p.cuts = slices.DeleteFunc(p.cuts, func(c *cut) bool {
+		if matches(c.command, args) {
+			c.after--
+		}
+		if c.after > 0 {
+			return false
+		}
+		due = append(due, c)
+		return true
+	})
+	return due
+}
+
+// replyTerms returns whether replies are lost now, and their delay.
+func (p *RedisProxy) replyTerms() (dropped bool, delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.dropReplies, p.replyDelay

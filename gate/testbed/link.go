@@ -19,14 +19,14 @@ type link struct {
 	once     sync.Once
 
 	mu      sync.Mutex
-	awaited []*cut // one entry per unanswered request, oldest first; nil: no cut
+	awaited []fate // one entry per unanswered request, oldest first
 }
 
 // parcel is bytes to be written at a given time.
 type parcel struct {
 	bytes []byte
 	due   time.Time
-	cut   *cut // instead of bytes: the end of the connection
+	cuts  []*cut // if any: instead of bytes, the end of the connection
 }
 
 // queueLength is how many parcels of one direction may be under way.
@@ -76,13 +76,11 @@ func (l *link) readRequests(toUpstream chan<- parcel) {
 			close(toUpstream)
 			return
 		}
-		doom, delay := l.proxy.noteRequest(raw, args)
+		f, delay := l.proxy.noteRequest(raw, args)
 		if hasOwnReply(args) {
-			l.await(doom)
-		} else {
-			doom = nil
+			l.await(f)
 		}
-		if !l.send(toUpstream, parcel{bytes: raw, due: time.Now().Add(delay)}) || doom != nil {
+		if !l.send(toUpstream, parcel{bytes: raw, due: time.Now().Add(delay)}) || len(f.cuts) > 0 {
 			return
 		}
 	}
@@ -114,16 +112,16 @@ func (l *link) readReplies(toClient chan<- parcel) {
 		if err != nil {
 			return
 		}
-		var doom *cut
+		var f fate
 		if !isPush(reply) {
-			doom = l.answered()
+			f = l.answered()
 		}
-		dropped, delay := l.proxy.replyFate()
-		silent = silent || dropped
+		dropped, delay := l.proxy.replyTerms()
+		silent = silent || dropped || f.drop
 		due := time.Now().Add(delay)
 		switch {
-		case doom != nil:
-			l.send(toClient, parcel{cut: doom, due: due})
+		case len(f.cuts) > 0:
+			l.send(toClient, parcel{cuts: f.cuts, due: due})
 			return
 		case !silent:
 			if !l.send(toClient, parcel{bytes: reply, due: due}) {
@@ -142,9 +140,13 @@ func (l *link) writeReplies(toClient <-chan parcel) {
 		if !ok {
 			return
 		}
-		if p.cut != nil {
+		if len(p.cuts) > 0 {
+			// Told before it is done: whoever sees the connection end finds
+			// the channel closed.
+			for _, c := range p.cuts {
+				close(c.done)
+			}
 			l.client.Close()
-			close(p.cut.done)
 			return
 		}
 		// A client that left loses its replies; Redis still gets its requests.
@@ -190,21 +192,21 @@ func (l *link) receive(queue <-chan parcel) (parcel, bool) {
 }
 
 // await notes that the request about to be sent will be answered.
-func (l *link) await(doom *cut) {
+func (l *link) await(f fate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.awaited = append(l.awaited, doom)
+	l.awaited = append(l.awaited, f)
 }
 
-// answered returns the cut of the request that a reply belongs to. Messages to
-// a RESP2 subscriber look like replies; with none awaited they just pass.
-func (l *link) answered() *cut {
+// answered returns the fate of the oldest unanswered request. Messages to a
+// RESP2 subscriber look like replies; with none awaited they just pass.
+func (l *link) answered() fate {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.awaited) == 0 {
-		return nil
+		return fate{}
 	}
-	doom := l.awaited[0]
+	f := l.awaited[0]
 	l.awaited = l.awaited[1:]
-	return doom
+	return f
 }
