@@ -1,0 +1,80 @@
+package admin
+
+import (
+	"time"
+
+	"github.com/slotgate/slotgate/gate/store"
+)
+
+// slotView is a slot in the API. Capacity and Available are null when not known,
+// CheckedAt while truth has not been asked, Holds in a list.
+type slotView struct {
+	Pool      string     `json:"pool"`
+	Slot      string     `json:"slot"`
+	Capacity  *int64     `json:"capacity"`
+	Confirmed int64      `json:"confirmed"`
+	Held      int64      `json:"held"`
+	Available *int64     `json:"available"`
+	Closed    bool       `json:"closed"`
+	Full      bool       `json:"full"`
+	Dirty     bool       `json:"dirty"`
+	Version   int64      `json:"version"`
+	Inflight  int        `json:"inflight"`
+	Source    string     `json:"source"` // config | operator | learned
+	CheckedAt *time.Time `json:"checked_at"`
+	OpensAt   *time.Time `json:"opens_at"`
+	Holds     []holdView `json:"holds"`
+}
+
+type holdView struct {
+	ID        string     `json:"id"`
+	Subject   string     `json:"subject"`
+	Units     int64      `json:"units"`
+	State     string     `json:"state"`
+	Reference string     `json:"reference"`
+	ExpiresAt *time.Time `json:"expires_at"`
+}
+
+// viewListed shows a slot without its holds, which a list does not look at.
+func viewListed(s *store.Slot) slotView {
+	view := slotView{
+		Pool: s.Pool, Slot: s.Slot,
+		Confirmed: s.Confirmed, Held: s.Held,
+		Closed: s.Closed, Full: s.Full > 0, Dirty: s.Dirty,
+		Version: s.Version, Inflight: s.Inflight,
+		Source:  source(s),
+		OpensAt: orNull(s.OpensAt),
+	}
+	if available, known := s.Available(); known {
+		view.Capacity, view.Available = &s.Capacity, &available
+	}
+	return view
+}
+
+func viewSlot(s *store.Slot) slotView {
+	view := viewListed(s)
+	view.Holds = make([]holdView, len(s.Holds))
+	for i, h := range s.Holds {
+		view.Holds[i] = holdView{h.ID, h.Subject, h.Units, h.State.String(), h.Reference, orNull(h.ExpiresAt)}
+	}
+	return view
+}
+
+// source tells where the slot's capacity comes from.
+func source(s *store.Slot) string {
+	switch {
+	case s.Own:
+		return "operator"
+	case s.Capacity == store.Learned:
+		return "learned"
+	}
+	return "config"
+}
+
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}

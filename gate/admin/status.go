@@ -1,0 +1,68 @@
+package admin
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/slotgate/slotgate/gate"
+)
+
+type statusView struct {
+	Version       string            `json:"version"`
+	Revision      string            `json:"revision"` // of the configuration in effect
+	StartedAt     time.Time         `json:"started_at"`
+	Mode          string            `json:"mode"` // normal | degraded
+	Draining      bool              `json:"draining"`
+	Breakers      map[string]string `json:"breakers"`
+	QueueWaiting  map[string]int    `json:"queue_waiting"`
+	SettleBacklog int               `json:"settle_backlog"`
+	SettleLost    int64             `json:"settle_lost"` // settlements that found the backlog full
+	Bound         map[string]string `json:"bound"`       // by pool, while degraded
+}
+
+func (s *Server) getStatus(w http.ResponseWriter, _ *http.Request) {
+	status := s.gate.Status()
+	answer(w, http.StatusOK, statusView{
+		Version:   s.version,
+		Revision:  status.Revision,
+		StartedAt: status.StartedAt,
+		Mode:      modeWord(status.Degraded),
+		Draining:  s.draining.Load(),
+		Breakers: map[string]string{
+			"store":    breakerWord(status.StoreBreaker),
+			"upstream": breakerWord(status.UpstreamBreaker),
+		},
+		QueueWaiting:  orEmpty(status.Waiting),
+		SettleBacklog: status.SettleBacklog,
+		SettleLost:    status.SettlementsLost,
+		Bound:         orEmpty(status.Bound),
+	})
+}
+
+// orEmpty keeps a map without members an object in JSON.
+func orEmpty[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
+	}
+	return m
+}
+
+type ruleView struct {
+	Name           string `json:"name"`
+	Action         string `json:"action"`
+	Pool           string `json:"pool"`
+	Mode           string `json:"mode"`
+	OnStoreFailure string `json:"on_store_failure"`
+}
+
+func viewRule(r gate.RuleStatus) ruleView {
+	return ruleView{r.Name, r.Action, r.Pool, r.Mode, r.OnStoreFailure}
+}
+
+func viewRules(rules []gate.RuleStatus) map[string][]ruleView {
+	views := make([]ruleView, len(rules))
+	for i, r := range rules {
+		views[i] = viewRule(r)
+	}
+	return map[string][]ruleView{"rules": views}
+}
