@@ -34,7 +34,7 @@ Requests
   --url, -H and -d are templates:
     {n}                 number of the request, from 0: each is sent once, in an
                         order drawn from the seed
-    {n%20} {n%20+1}     spreads the requests over 20 lessons, numbered from 0 or 1
+    {n%20} {n%20+1}     spreads the requests over 20 lessons, from 0 or from 1
     {subject}           number of the subject (student), from 1; {subject%5} too
     {key}               idempotency key of the request, 32 hexadecimal digits
     {{                  a plain brace, needed only before what looks like these
@@ -50,12 +50,13 @@ Load
   --rate R              most requests a second: 50, 50/s or 5/10s (no limit)
   --timeout D           for one answer, and for one connect (10s)
   --max-time D          for the whole storm (5m)
-  --seed N              the same seed sends the same storm, keys included (random)
+  --seed N              the same seed sends the same storm, keys too (random)
 
 Judgement
-  --success COND        which answers are bookings: 201 or 2xx or 200-204, a list
-                        of these with commas, at its end json:/pointer=value, or
-                        that alone; repeatable: any status, all values (2xx)
+  --success COND        which answers are bookings: 201 or 2xx or 200-204, with
+                        commas a list of these; at its end, or alone, one
+                        json:/pointer=value; repeatable: any of the statuses
+                        and all of the values (2xx)
   --expect N            exactly N successes; twins that got the same answer, or
                         one marked Idempotent-Replayed, count once
   --expect-no-5xx       no answer of 500 to 599
@@ -66,18 +67,12 @@ Exit status: 0 every assertion held, 3 one was broken, 1 could not run or was
 stopped early (Ctrl-C, --max-time); the report is printed then too.
 
 Example: 20 lessons of 5 seats through two gates, every fifth request sent twice
-  slotgate storm --url http://127.0.0.1:8081/api/book --url http://127.0.0.1:8082/api/book \
+  slotgate storm --url http://127.0.0.1:8081/api/book \
+    --url http://127.0.0.1:8082/api/book \
     -d '{"lesson":{n%20+1},"student":"s{subject}"}' \
-    --requests 4000 --clients 128 --retries-same-key 20% --expect 100 --expect-no-5xx
+    --requests 4000 --clients 128 --retries-same-key 20% \
+    --expect 100 --expect-no-5xx
 `
-
-// stormCommand runs `slotgate storm` until it ends or is interrupted and
-// returns the exit status.
-func stormCommand(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	return runStorm(ctx, args, stdout, stderr)
-}
 
 // Exit statuses of storm.
 const (
@@ -86,42 +81,53 @@ const (
 	stormBroken = 3
 )
 
-func runStorm(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	fail := func(err error) int {
-		fmt.Fprintf(stderr, "slotgate storm: %s\n", strings.TrimPrefix(err.Error(), "storm: "))
-		return stormFailed
-	}
-	command, err := parseStorm(args)
+// stormCommand runs `slotgate storm` until it ends or is interrupted and
+// returns the exit status.
+func stormCommand(args []string, stdout, stderr io.Writer) int {
+	flags, err := parseStorm(args)
 	if errors.Is(err, flag.ErrHelp) {
-		io.WriteString(stdout, stormHelp)
+		fmt.Fprint(stdout, stormHelp)
 		return stormHeld
 	}
-	if err != nil {
-		return fail(err)
+	status := stormFailed
+	if err == nil {
+		status, err = flags.run(stdout, stderr)
 	}
+	if err != nil {
+		fmt.Fprintf(stderr, "slotgate storm: %s\n", strings.TrimPrefix(err.Error(), "storm: "))
+	}
+	return status
+}
+
+func (f *stormFlags) run(stdout, stderr io.Writer) (status int, err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	// Opened first: a storm whose result cannot be kept need not be sent.
 	var file *os.File
-	if command.jsonFile != "" {
-		if file, err = os.Create(command.jsonFile); err != nil {
-			return fail(err)
+	if f.jsonFile != "" {
+		if file, err = os.Create(f.jsonFile); err != nil {
+			return stormFailed, err
 		}
 		defer file.Close()
 	}
-	command.options.Progress = storm.ShowProgress(stderr)
-	report, err := storm.Run(ctx, command.options)
+	f.options.Progress = storm.ShowProgress(stderr)
+	report, err := storm.Run(ctx, f.options)
 	if err != nil {
-		return fail(err)
+		return stormFailed, err
 	}
-	verdicts := command.judge(report)
+	verdicts := f.judge(report)
 	if err := report.WriteText(stdout, verdicts); err != nil {
-		return fail(err)
+		return stormFailed, err
 	}
 	if file != nil {
-		if err := errors.Join(report.WriteJSON(file, verdicts), file.Close()); err != nil {
-			return fail(err)
+		if err := report.WriteJSON(file, verdicts); err != nil {
+			return stormFailed, err
+		}
+		if err := file.Close(); err != nil {
+			return stormFailed, err
 		}
 	}
-	return stormStatus(report, verdicts)
+	return stormStatus(report, verdicts), nil
 }
 
 func stormStatus(report *storm.Report, verdicts []storm.Verdict) int {
@@ -146,50 +152,22 @@ type stormFlags struct {
 	jsonFile   string
 }
 
-func (c *stormFlags) judge(report *storm.Report) []storm.Verdict {
+func (f *stormFlags) judge(report *storm.Report) []storm.Verdict {
 	var verdicts []storm.Verdict
-	if c.expect >= 0 {
-		verdicts = append(verdicts, report.ExpectSuccesses(c.expect))
+	if f.expect >= 0 {
+		verdicts = append(verdicts, report.ExpectSuccesses(f.expect))
 	}
-	if c.no5xx {
+	if f.no5xx {
 		verdicts = append(verdicts, report.ExpectNo5xx())
 	}
-	if c.equalTwins {
+	if f.equalTwins {
 		verdicts = append(verdicts, report.ExpectEqualTwins())
 	}
 	return verdicts
 }
 
 func parseStorm(args []string) (*stormFlags, error) {
-	c := &stormFlags{expect: -1}
-	o := &c.options
-	o.Seed = rand.Uint64()
-	set := flag.NewFlagSet("storm", flag.ContinueOnError)
-	set.SetOutput(io.Discard)
-	set.Func("url", "", appendTo(&o.Targets))
-	set.StringVar(&o.Method, "X", "POST", "")
-	set.Func("H", "", appendTo(&o.Header))
-	set.Func("d", "", func(text string) (err error) { o.Body, err = stormBody(text); return err })
-	set.IntVar(&o.Clients, "clients", 32, "")
-	set.IntVar(&o.Requests, "requests", 1000, "")
-	set.IntVar(&o.Subjects, "subjects", 0, "")
-	set.Func("retries-same-key", "", func(text string) (err error) { o.RetriesSameKey, err = parseShare(text); return err })
-	set.Func("rate", "", func(text string) (err error) { o.Rate, err = parseStormRate(text); return err })
-	set.DurationVar(&o.Timeout, "timeout", 10*time.Second, "")
-	set.DurationVar(&o.MaxTime, "max-time", 5*time.Minute, "")
-	set.Uint64Var(&o.Seed, "seed", o.Seed, "")
-	set.Func("success", "", appendTo(&c.success))
-	set.Func("expect", "", func(text string) error {
-		n, err := strconv.ParseUint(text, 10, 31)
-		if err != nil {
-			return errors.New("must be a whole number from 0")
-		}
-		c.expect = int(n)
-		return nil
-	})
-	set.BoolVar(&c.no5xx, "expect-no-5xx", false, "")
-	set.BoolVar(&c.equalTwins, "expect-equal-twins", false, "")
-	set.StringVar(&c.jsonFile, "json", "", "")
+	set, f := stormFlagSet()
 	if err := set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil, err
@@ -197,14 +175,56 @@ func parseStorm(args []string) (*stormFlags, error) {
 		return nil, fmt.Errorf("%w; see slotgate storm --help", err)
 	}
 	if set.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q; every value needs its flag, see slotgate storm --help", set.Arg(0))
+		return nil, fmt.Errorf("unexpected argument %q: every value needs its flag; see slotgate storm --help", set.Arg(0))
 	}
-	if len(o.Targets) == 0 {
+	if len(f.options.Targets) == 0 {
 		return nil, errors.New("--url is missing; see slotgate storm --help")
 	}
 	var err error
-	o.Success, err = storm.ParseSuccess(c.success...)
-	return c, err
+	if f.options.Success, err = storm.ParseSuccess(f.success...); err != nil {
+		return nil, err
+	}
+	if name, isFile := strings.CutPrefix(f.options.Body, "@"); isFile {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("body: %w", err)
+		}
+		f.options.Body = string(content)
+	}
+	return f, nil
+}
+
+// stormFlagSet names the flags; stormHelp explains them.
+func stormFlagSet() (*flag.FlagSet, *stormFlags) {
+	f := &stormFlags{expect: -1}
+	o := &f.options
+	set := flag.NewFlagSet("storm", flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	set.Func("url", "", appendTo(&o.Targets))
+	set.StringVar(&o.Method, "X", "POST", "")
+	set.Func("H", "", appendTo(&o.Header))
+	set.StringVar(&o.Body, "d", "", "")
+	set.IntVar(&o.Requests, "requests", 1000, "")
+	set.IntVar(&o.Clients, "clients", 32, "")
+	set.IntVar(&o.Subjects, "subjects", 0, "")
+	set.Func("retries-same-key", "", func(text string) (err error) { o.RetriesSameKey, err = parseShare(text); return err })
+	set.Func("rate", "", func(text string) (err error) { o.Rate, err = parseStormRate(text); return err })
+	set.DurationVar(&o.Timeout, "timeout", 10*time.Second, "")
+	set.DurationVar(&o.MaxTime, "max-time", 5*time.Minute, "")
+	set.Uint64Var(&o.Seed, "seed", rand.Uint64(), "")
+	set.Func("success", "", appendTo(&f.success))
+	set.Func("expect", "", func(text string) error {
+		n, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return errors.New("must be a whole number from 0")
+		}
+		f.expect = int(n)
+		return nil
+	})
+	set.BoolVar(&f.no5xx, "expect-no-5xx", false, "")
+	set.BoolVar(&f.equalTwins, "expect-equal-twins", false, "")
+	set.StringVar(&f.jsonFile, "json", "", "")
+	return set, f
 }
 
 func appendTo(list *[]string) func(string) error {
@@ -212,15 +232,6 @@ func appendTo(list *[]string) func(string) error {
 		*list = append(*list, text)
 		return nil
 	}
-}
-
-func stormBody(text string) (string, error) {
-	name, isFile := strings.CutPrefix(text, "@")
-	if !isFile {
-		return text, nil
-	}
-	content, err := os.ReadFile(name)
-	return string(content), err
 }
 
 // parseShare reads 0.2 or 20%.
