@@ -1,0 +1,175 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/text/encoding/htmlindex"
+)
+
+func (v *validator) rules(p place) {
+	if len(v.cfg.Rules) == 0 {
+		p.faultf("at least one rule is required: without one the gate would let everything through")
+		return
+	}
+	first := map[string]place{}
+	for i, r := range v.cfg.Rules {
+		at := p.item(i)
+		name := at.field("name")
+		switch earlier, repeated := first[r.Name]; {
+		case !name.written:
+			name.faultf("is required")
+		case repeated:
+			name.faultf("there is a rule %s already, on line %d: names must be unique", r.Name, earlier.node().Line)
+		default:
+			checkName(name, r.Name)
+			first[r.Name] = name
+		}
+		v.rule(at, r)
+	}
+}
+
+func (v *validator) rule(p place, r *RuleConfig) {
+	v.match(p.field("match"), &r.Match)
+	v.units(p, r)
+	v.variables(p, r)
+	v.limits(p, r)
+	if r.Idempotency != nil {
+		v.idempotency(p.field("idempotency"), r)
+	}
+	v.outcomes(p.field("outcomes"), r)
+	v.retry(p.field("retry"), &r.Retry)
+	v.answers(p.field("answers"), r.Answers)
+	if _, err := htmlindex.Get(r.Charset); err != nil && !plainCharset(r.Charset) {
+		p.field("charset").faultf("%q is not a charset: write one such as utf-8, gbk, shift_jis", r.Charset)
+	}
+}
+
+func plainCharset(name string) bool {
+	return strings.EqualFold(name, "utf-8") || strings.EqualFold(name, "us-ascii")
+}
+
+// units checks what a rule takes units from, and what it may not name without.
+func (v *validator) units(p place, r *RuleConfig) {
+	pool, slot, units := p.field("pool"), p.field("slot"), p.field("units")
+	if r.Action == "guard" {
+		if r.Pool != "" {
+			pool.faultf("a guard takes no units: remove the pool, or write action: book")
+		}
+		if len(r.Units) > 0 {
+			units.faultf("a guard takes no units: remove the line, or write action: book")
+		}
+		return
+	}
+	if r.Action == "book" {
+		if r.Pool == "" {
+			pool.faultf("is required for action book: name one of pools, or write action: guard for dedupe and limits only")
+		}
+		if len(r.Slot) == 0 && !(slot.written && slot.broken()) {
+			slot.faultf("is required for action book: write where the request says what is booked, such as path:lesson")
+		}
+	}
+	if declared := v.doc.top().field("pools").field(r.Pool); r.Pool != "" && !declared.written {
+		pool.faultf("there is no pool %s%s", r.Pool, didYouMean(r.Pool, sortedKeys(v.cfg.Pools)))
+	}
+	if len(r.Units) > 1 {
+		units.faultf("takes one extractor, not a list of %d", len(r.Units))
+	}
+}
+
+// variables checks that every path:NAME is in match.path.
+func (v *validator) variables(p place, r *RuleConfig) {
+	if p.field("match").field("path").broken() {
+		return
+	}
+	template, err := ParseTemplate(r.Match.Path)
+	if err != nil {
+		return
+	}
+	lists := map[string]Extractors{"slot": r.Slot, "subject": r.Subject, "units": r.Units, "hold": r.Hold}
+	for _, name := range sortedKeys(lists) {
+		checkVariables(p.field(name), lists[name], template)
+	}
+	if idem := r.Idempotency; idem != nil {
+		at := p.field("idempotency")
+		checkVariables(at.field("key"), idem.Key, template)
+		checkVariables(at.field("partition"), idem.Partition, template)
+		checkVariables(at.field("scope"), idem.Scope, template)
+		checkVariables(at.field("fingerprint"), idem.Fingerprint.Extractors, template)
+	}
+	params := p.field("match").field("params")
+	for _, name := range sortedKeys(r.Match.Params) {
+		if !template.Has(name) {
+			params.field(name).faultf("%s has no variable %s%s", template, name, suggestVariable(name, template))
+		}
+	}
+}
+
+func checkVariables(p place, list Extractors, template Template) {
+	if p.broken() {
+		return // a list with a hole has other indexes
+	}
+	for i, e := range list {
+		if e.Source == FromPath && !template.Has(e.Name) {
+			p.item(i).faultf("%s has no variable %s%s", template, e.Name, suggestVariable(e.Name, template))
+		}
+	}
+}
+
+func suggestVariable(name string, template Template) string {
+	variables := template.Variables()
+	if near := didYouMean(name, variables); near != "" {
+		return near
+	}
+	if len(variables) == 0 {
+		return ": write it as {" + name + "} there"
+	}
+	return ": it has " + strings.Join(variables, ", ")
+}
+
+func (v *validator) limits(p place, r *RuleConfig) {
+	limits := p.field("limits")
+	for name, limit := range map[string]*LimitConfig{
+		"slot": r.Limits.Slot, "subject": r.Limits.Subject, "client": r.Limits.Client, "rule": r.Limits.Rule,
+	} {
+		if at := limits.field(name); limit != nil && limit.Rate.Count == 0 {
+			at.field("rate").faultf("is required: write one such as 50/s")
+		}
+	}
+	if r.Limits.Slot != nil && len(r.Slot) == 0 && !p.field("slot").written {
+		limits.field("slot").faultf("needs the rule's slot: write where the request says it, such as slot: path:lesson")
+	}
+	if r.Limits.Subject != nil && len(r.Subject) == 0 && !p.field("subject").written {
+		limits.field("subject").faultf("needs the rule's subject: write where the request says it, such as subject: json:/student_id")
+	}
+}
+
+func (v *validator) idempotency(p place, r *RuleConfig) {
+	idem := r.Idempotency
+	if len(idem.Key) == 0 && !p.field("key").broken() {
+		p.field("key").faultf("is empty: write where the key is, such as header:Idempotency-Key")
+	}
+	if idem.Group != r.Name {
+		checkName(p.field("group"), idem.Group)
+	}
+	kept := []string{"booked", "duplicate", "refused", "sold_out"}
+	if r.Action != "book" {
+		kept = []string{"done", "booked", "duplicate", "refused", "sold_out"}
+	}
+	checkOutcomes(p.field("store"), idem.Store, kept, "an answer can be kept when it is")
+}
+
+func checkOutcomes(p place, list []Outcome, allowed []string, meaning string) {
+	for i, o := range list {
+		if o != NoOutcome && !slices.Contains(allowed, o.String()) {
+			p.item(i).faultf("%s has no place here: %s %s", o, meaning, either(allowed))
+		}
+	}
+}
+
+func (v *validator) retry(p place, r *RetryConfig) {
+	checkOutcomes(p.field("on"), r.On, []string{"busy"}, "only what the backend did not execute may be sent again, that is")
+	if r.Backoff > r.MaxBackoff {
+		p.field("backoff").faultf("%s is more than max_backoff, which is %s", FormatDuration(r.Backoff), FormatDuration(r.MaxBackoff))
+	}
+}

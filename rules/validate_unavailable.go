@@ -1,0 +1,101 @@
+package rules
+
+import (
+	"reflect"
+	"strings"
+)
+
+// unavailable lists what the schema has and no engine carries out yet. Each line
+// goes when its engine comes. path is as in the file, * being every pool or rule.
+var unavailable = []struct {
+	path string
+	used func(value any) bool
+	what string
+}{
+	{"server.listen", begins("unix:"), "listening on a unix socket"},
+	{"server.tls", set, "tls"},
+	{"server.trusted_proxies", set, "trusted_proxies"},
+	{"server.forward_path", is("normalized"), "forward_path: normalized"},
+	{"upstream.url", begins("https:"), "an https backend"},
+	{"upstream.url", begins("unix:"), "a backend on a unix socket"},
+	{"upstream.dialect", not("any"), "a dialect other than any"},
+	{"store.mode", not("standalone"), "a mode other than standalone"},
+	{"store.tls", set, "tls"},
+	{"store.encrypt_key", set, "encryption"},
+	{"store.encrypt_old_keys", set, "encryption"},
+	{"store.journal", set, "the journal file"},
+	{"log.access", set, "the access log"},
+	{"tracing.otlp_endpoint", set, "tracing"},
+	{"pools.*.capacity", truth, "a truth source"},
+	{"pools.*.pending_ttl", set, "pending_ttl"},
+	{"pools.*.reject_cache", set, "reject_cache"},
+	{"rules.*.action", is("cancel"), "action: cancel"},
+	{"rules.*.action", is("confirm"), "action: confirm"},
+	{"rules.*.reference", set, "reference"},
+	{"rules.*.hold", set, "hold"},
+	{"rules.*.charset", func(v any) bool { return !plainCharset(v.(string)) }, "a charset other than utf-8 and us-ascii"},
+	{"rules.*.idempotency.unknown", is("probe"), "unknown: probe"},
+	{"rules.*.idempotency.issue", set, "issue"},
+	{"rules.*.idempotency.derive", set, "derive"},
+	{"rules.*.mode", is("shadow"), "mode: shadow"},
+	{"rules.*.on_store_failure", is("local"), "on_store_failure: local"},
+	{"rules.*.passthrough.share", not(1.0), "a share other than 1"},
+}
+
+func set(v any) bool {
+	value := reflect.ValueOf(v)
+	return !value.IsZero() && (value.Kind() != reflect.Slice || value.Len() > 0)
+}
+
+func truth(v any) bool {
+	kind := v.(Capacity).Kind
+	return kind == CapacitySQL || kind == CapacityHTTP
+}
+
+func is(word any) func(any) bool  { return func(v any) bool { return v == word } }
+func not(word any) func(any) bool { return func(v any) bool { return v != word } }
+
+func begins(prefix string) func(any) bool {
+	return func(v any) bool { return strings.HasPrefix(strings.ToLower(v.(string)), prefix) }
+}
+
+func (v *validator) unavailable(top place) {
+	for _, u := range unavailable {
+		eachAt(top, reflect.ValueOf(v.cfg).Elem(), u.path, func(p place, value reflect.Value) {
+			if u.used(value.Interface()) {
+				p.faultf("%s is not available yet", u.what)
+			}
+		})
+	}
+}
+
+// eachAt visits the fields that a path with * stands for.
+func eachAt(p place, v reflect.Value, path string, visit func(place, reflect.Value)) {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return
+		}
+		v = v.Elem()
+	}
+	if path == "" {
+		visit(p, v)
+		return
+	}
+	name, rest, _ := strings.Cut(path, ".")
+	switch v.Kind() {
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			eachAt(p.field(key.String()), v.MapIndex(key), rest, visit)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			eachAt(p.item(i), v.Index(i), rest, visit)
+		}
+	case reflect.Struct:
+		for i, f := range fieldsOf(v.Type()) {
+			if f.name == name {
+				eachAt(p.field(name), v.Field(i), rest, visit)
+			}
+		}
+	}
+}
