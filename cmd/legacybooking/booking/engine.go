@@ -1,0 +1,35 @@
+package booking
+
+import (
+	"context"
+	"database/sql"
+)
+
+// engine is what differs between the databases.
+type engine interface {
+	open() *sql.DB
+	tables(constraints bool) string
+	// tablesExist is a query for one boolean.
+	tablesExist() string
+	// forUpdate ends a SELECT that is to lock the rows it finds.
+	forUpdate() string
+	// enter waits until a transaction that writes may begin, leave ends its
+	// turn. waited tells whether another transaction was in the way.
+	enter() (waited bool)
+	leave()
+	// rowLocked tells whether a statement that is about to lock the row of
+	// lesson_slot picked by where will have to wait for another transaction.
+	// It must be asked inside the transaction of that statement.
+	rowLocked(ctx context.Context, tx *sql.Tx, where string, args []any) (bool, error)
+	classify(err error) violation
+}
+
+// violation is the kind of a database error that the styles rely on.
+type violation int
+
+const (
+	noViolation     violation = iota
+	checkViolation            // remain would fall below 0
+	uniqueViolation           // the student has a booking of this lesson
+	lostRace                  // deadlock, serialization failure, lock wait too long
+)

@@ -1,0 +1,6 @@
+// Command legacybooking serves the sample legacy booking API.
+package main
+
+import "os"
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
