@@ -1,0 +1,101 @@
+package storetest
+
+import (
+	"bytes"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// guard is a request that takes no units: dedupe and limits only.
+func guard(change ...func(*store.Decide)) *store.Decide {
+	return request(append([]func(*store.Decide){func(d *store.Decide) {
+		d.Rule, d.Group = "guard", "guard"
+		d.Pool, d.Slot, d.Units, d.Capacity = "", "", 0, 0
+	}}, change...)...)
+}
+
+var guardTests = []test{
+	{"without a key each is admitted, without a hold", func(f *fixture) {
+		for range 3 {
+			d := guard()
+			if got := f.admit(d); got.Hold != "" {
+				f.Fatalf("a guard took hold %q", got.Hold)
+			}
+			f.report(settlement(d, store.Decided{}, rules.Done))
+		}
+	}},
+	{"a running key has twins, which get the owner's answer", func(f *fixture) {
+		d := guard(withKey("k"))
+		got := f.admit(d)
+		twin := again(d, waiting)
+		twin.Await = f.expect(decision.Twin, twin).Owner
+		f.expect(decision.Mismatch, again(d, func(d *store.Decide) { d.Fingerprint = fingerprint(d, "other") }))
+		f.settle(d, got, rules.Refused)
+		if answered := f.expect(decision.Answered, twin); !bytes.Equal(answered.Answer, answerOf(d.ID)) {
+			f.Fatalf("answered %q", answered.Answer)
+		}
+	}},
+	{"a done key is replayed, to its scope only", func(f *fixture) {
+		d := guard(withKey("k"))
+		f.finish(rules.Done, d)
+		if replay := f.expect(decision.Replay, again(d)); !bytes.Equal(replay.Answer, answerOf(d.ID)) {
+			f.Fatalf("replayed %q", replay.Answer)
+		}
+		f.expect(decision.KeyDone, again(d, withScope("bob")))
+	}},
+	{"an outcome that is not kept frees the key", func(f *fixture) {
+		d := guard(withKey("k"))
+		f.finish(rules.Refused, d)
+		f.finish(rules.NeverSent, again(d))
+		f.admit(again(d))
+	}},
+	{"an unknown outcome keeps the key", func(f *fixture) {
+		d := guard(withKey("k"))
+		f.settle(d, f.admit(d), rules.Unknown)
+		f.expect(decision.OutcomeUnknown, again(d))
+		f.expect(decision.OutcomeUnknown, again(d, retrying, withScope("bob")))
+		retry := again(d, retrying)
+		if got := f.admit(retry); got.Hold != "" {
+			f.Fatalf("a guard took hold %q", got.Hold)
+		}
+		f.expect(decision.Twin, again(d))
+		f.settle(retry, store.Decided{}, rules.Done)
+		f.expect(decision.Replay, again(d))
+	}},
+	{"a guard past its lease is unknown", func(f *fixture) {
+		d := guard(withKey("k"))
+		f.admit(d)
+		f.Advance(lease + moment)
+		f.expect(decision.OutcomeUnknown, again(d))
+		f.admit(again(d, retrying))
+	}},
+	{"H4: a repeated decide is the recorded grant, a late copy is gone", func(f *fixture) {
+		d := guard(withKey("k"))
+		got := f.admit(d)
+		f.admit(d)
+		f.settle(d, got, rules.Refused)
+		f.expect(decision.Gone, d)
+		f.admit(again(d))
+	}},
+	{"P3: a late copy of a settlement does not touch the next owner", func(f *fixture) {
+		d := guard(withKey("k"))
+		got := f.admit(d)
+		f.settle(d, got, rules.Refused)
+		next := again(d)
+		f.admit(next)
+		if s := f.report(settlement(d, got, rules.Refused)); s.Applied {
+			f.Fatalf("settled %+v", s)
+		}
+		if twin := f.expect(decision.Twin, again(d)); twin.Owner != next.ID {
+			f.Fatalf("owner %q, want %q", twin.Owner, next.ID)
+		}
+	}},
+	{"limits apply", func(f *fixture) {
+		d := guard(withSubject("s"), func(d *store.Decide) { d.SubjectLimit = perMinute(2) })
+		f.admit(again(d))
+		f.admit(again(d))
+		f.expect(decision.LimitedSubject, again(d))
+	}},
+}
