@@ -211,7 +211,7 @@ func stormFlagSet() (*flag.FlagSet, *stormFlags) {
 	set.Func("rate", "", func(text string) (err error) { o.Rate, err = parseStormRate(text); return err })
 	set.DurationVar(&o.Timeout, "timeout", 10*time.Second, "")
 	set.DurationVar(&o.MaxTime, "max-time", 5*time.Minute, "")
-	set.Uint64Var(&o.Seed, "seed", rand.Uint64(), "")
+	set.Uint64Var(&o.Seed, "seed", uint64(rand.Uint32()), "")
 	set.Func("success", "", appendTo(&f.success))
 	set.Func("expect", "", func(text string) error {
 		n, err := strconv.ParseUint(text, 10, 31)

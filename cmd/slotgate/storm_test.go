@@ -56,7 +56,7 @@ func TestStormExitStatus(t *testing.T) {
 		"too few":        {[]string{"--expect", "6", "--expect-no-5xx"}, 3, "expect 6 successes: broken, 5\nexpect no 5xx: held, 0\n"},
 		"other success":  {[]string{"--expect", "95", "--success", "409"}, 0, "expect 95 successes: held, 95\n"},
 		"twins differ":   {[]string{"--retries-same-key", "100%", "--expect-equal-twins"}, 3, "expect equal twins: broken, "},
-		"stopped early":  {[]string{"--rate", "1/10m", "--max-time", "50ms", "--expect", "0"}, 1, "stopped     early (max-time): "},
+		"stopped early":  {[]string{"--rate", "1/10m", "--max-time", "500ms", "--expect", "0"}, 1, "stopped     early (max-time): "},
 		"seed is stated": {[]string{"--seed", "77"}, 0, "seed 77\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -117,7 +117,7 @@ func TestAnswersOnTheWire(t *testing.T) {
 				},
 			}
 			if test.failed == Timeout {
-				o.Timeout = 50 * time.Millisecond
+				o.Timeout = 200 * time.Millisecond
 			}
 			report := mustRun(t, o)
 			if report.Connections != test.opened {

@@ -105,111 +105,8 @@ func TestDuplicatesAreSeen(t *testing.T) {
 	}
 }
 
-// Each server answers a request only when its twin has reached the other one,
-// so twins that are not under way together time out.
-func TestTwinsAreUnderWayTogetherThroughDifferentURLs(t *testing.T) {
-	type meeting struct {
-		both    chan struct{}
-		servers []string
-	}
-	var mu sync.Mutex
-	meetings := map[string]*meeting{}
-	handler := func(server string) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			key := r.Header.Get("Idempotency-Key")
-			mu.Lock()
-			m := meetings[key]
-			if m == nil {
-				m = &meeting{both: make(chan struct{})}
-				meetings[key] = m
-			}
-			m.servers = append(m.servers, server)
-			if len(m.servers) == 2 {
-				close(m.both)
-			}
-			mu.Unlock()
-			select {
-			case <-m.both:
-				fmt.Fprint(w, key)
-			case <-r.Context().Done():
-			}
-		}
-	}
-	report := mustRun(t, Options{
-		Targets: []string{serve(t, handler("a")), serve(t, handler("b"))},
-		Clients: 8, Requests: 300, RetriesSameKey: 1, Timeout: 5 * time.Second,
-	})
-	if report.Statuses[200] != 600 || len(meetings) != 300 {
-		t.Fatalf("statuses %v, errors %v, %d keys", report.Statuses, report.Errors, len(meetings))
-	}
-	for key, m := range meetings {
-		slices.Sort(m.servers)
-		if !slices.Equal(m.servers, []string{"a", "b"}) {
-			t.Errorf("key %s reached %v", key, m.servers)
-		}
-	}
-	if report.Twins != (TwinCounts{Pairs: 300, Same: 300}) || len(report.Successes) != 300 || report.SuccessfulAnswers != 600 {
-		t.Errorf("twins %+v, %d successes of %d", report.Twins, len(report.Successes), report.SuccessfulAnswers)
-	}
-}
-
-func TestTwinsAreCompared(t *testing.T) {
-	for name, test := range map[string]struct {
-		first, second func(http.ResponseWriter)
-		want          TwinCounts
-		successes     int // of 10 pairs
-	}{
-		"same":                   {text(201, "b1"), text(201, "b1"), TwinCounts{Pairs: 10, Same: 10}, 10},
-		"same refusal":           {text(409, "no"), text(409, "no"), TwinCounts{Pairs: 10, Same: 10}, 0},
-		"other body":             {text(201, "b1"), text(201, "b2"), TwinCounts{Pairs: 10, Differed: 10}, 20},
-		"other status":           {text(201, "b1"), text(409, "b1"), TwinCounts{Pairs: 10, Differed: 10}, 10},
-		"server error":           {text(201, "b1"), text(503, ""), TwinCounts{Pairs: 10, NotCompared: 10}, 10},
-		"both server errors":     {text(503, ""), text(503, ""), TwinCounts{Pairs: 10, NotCompared: 10}, 0},
-		"replay with other body": {text(201, "b1"), replay(201, "b1 again"), TwinCounts{Pairs: 10, Differed: 10}, 10},
-		"no answer":              {text(201, "b1"), func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, TwinCounts{Pairs: 10, NotCompared: 10}, 10},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var mu sync.Mutex
-			seen := map[string]bool{}
-			url := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				key, _ := io.ReadAll(r.Body)
-				mu.Lock()
-				again := seen[string(key)]
-				seen[string(key)] = true
-				mu.Unlock()
-				if again {
-					test.second(w)
-				} else {
-					test.first(w)
-				}
-			})
-			report := mustRun(t, Options{
-				Targets: []string{url}, Body: "{key}", Clients: 4, Requests: 10, RetriesSameKey: 1,
-				Success: mustParseSuccess(t, "2xx"),
-			})
-			if report.Twins != test.want || len(report.Successes) != test.successes {
-				t.Errorf("twins %+v with %d successes, want %+v with %d", report.Twins, len(report.Successes), test.want, test.successes)
-			}
-		})
-	}
-}
-
 // quiet is for servers whose clients break off on purpose.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
-
-func text(status int, body string) func(http.ResponseWriter) {
-	return func(w http.ResponseWriter) {
-		w.WriteHeader(status)
-		io.WriteString(w, body)
-	}
-}
-
-func replay(status int, body string) func(http.ResponseWriter) {
-	return func(w http.ResponseWriter) {
-		w.Header().Set("Idempotent-Replayed", "true")
-		text(status, body)(w)
-	}
-}
 
 func mustParseSuccess(t *testing.T, conditions ...string) Success {
 	t.Helper()
@@ -257,41 +154,6 @@ func TestSameSeedSendsTheSameStorm(t *testing.T) {
 	}
 	if slices.Equal(first, storm(6)) {
 		t.Error("two seeds send the same storm")
-	}
-}
-
-func TestKeyHeaderIsAddedOnlyWhenNeeded(t *testing.T) {
-	for name, test := range map[string]struct {
-		options Options
-		want    bool
-	}{
-		"twins":              {Options{RetriesSameKey: 1}, true},
-		"no twins":           {Options{}, false},
-		"key in the body":    {Options{RetriesSameKey: 1, Body: "{key}"}, false},
-		"key in a header":    {Options{RetriesSameKey: 1, Header: []string{"X-Key: {key}"}}, false},
-		"key in the URL":     {Options{RetriesSameKey: 1, Targets: []string{"/?k={key}"}}, false},
-		"another header set": {Options{RetriesSameKey: 1, Header: []string{"X-Key: {n}"}}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var missing, present atomic.Int64
-			url := serve(t, func(_ http.ResponseWriter, r *http.Request) {
-				if r.Header.Get("Idempotency-Key") == "" {
-					missing.Add(1)
-				} else {
-					present.Add(1)
-				}
-			})
-			o := test.options
-			path := ""
-			if len(o.Targets) > 0 {
-				path = o.Targets[0]
-			}
-			o.Targets, o.Clients, o.Requests = []string{url + path}, 2, 4
-			mustRun(t, o)
-			if test.want && missing.Load() > 0 || !test.want && present.Load() > 0 {
-				t.Errorf("%d with and %d without Idempotency-Key", present.Load(), missing.Load())
-			}
-		})
 	}
 }
 
@@ -388,7 +250,7 @@ func hanging(t *testing.T) (url string, arrived chan struct{}) {
 
 func TestTimeout(t *testing.T) {
 	url, _ := hanging(t)
-	report := mustRun(t, Options{Targets: []string{url}, Method: "GET", Clients: 4, Requests: 8, Timeout: 30 * time.Millisecond})
+	report := mustRun(t, Options{Targets: []string{url}, Method: "GET", Clients: 4, Requests: 8, Timeout: 200 * time.Millisecond})
 	if report.Errors[Timeout] != 8 || report.StoppedBy != "" || report.Latency.Count() != 0 {
 		t.Errorf("errors %v, stopped by %q", report.Errors, report.StoppedBy)
 	}
@@ -414,13 +276,13 @@ func TestInterruptKeepsTheReport(t *testing.T) {
 
 func TestMaxTimeEndsTheStorm(t *testing.T) {
 	url, _ := hanging(t)
-	report := mustRun(t, Options{Targets: []string{url}, Method: "GET", Clients: 4, Requests: 100, MaxTime: 100 * time.Millisecond})
+	report := mustRun(t, Options{Targets: []string{url}, Method: "GET", Clients: 4, Requests: 100, MaxTime: 400 * time.Millisecond})
 	if report.StoppedBy != OutOfTime || report.Errors[Stopped] != 4 {
 		t.Errorf("stopped by %q, errors %v", report.StoppedBy, report.Errors)
 	}
 	// A storm that waits for its rate ends too.
 	url = serve(t, func(http.ResponseWriter, *http.Request) {})
-	report = mustRun(t, Options{Targets: []string{url}, Clients: 4, Requests: 100, Rate: 0.01, MaxTime: 100 * time.Millisecond})
+	report = mustRun(t, Options{Targets: []string{url}, Clients: 4, Requests: 100, Rate: 0.01, MaxTime: 400 * time.Millisecond})
 	if report.StoppedBy != OutOfTime || report.Sent > 1 {
 		t.Errorf("stopped by %q, %d sent", report.StoppedBy, report.Sent)
 	}
@@ -431,46 +293,5 @@ func TestRateIsNotExceeded(t *testing.T) {
 	report := mustRun(t, Options{Targets: []string{url}, Clients: 8, Requests: 40, RetriesSameKey: 0.5, Rate: 200})
 	if most := int(200*report.Elapsed.Seconds()) + 2; report.Sent != 60 || report.Sent > most {
 		t.Errorf("%d sent in %v, at most %d may be", report.Sent, report.Elapsed, most)
-	}
-}
-
-func TestBadOptions(t *testing.T) {
-	good := func() Options { return Options{Targets: []string{"http://127.0.0.1:1/"}, Clients: 2, Requests: 10} }
-	for want, spoil := range map[string]func(*Options){
-		"no URL":                              func(o *Options) { o.Targets = nil },
-		"must begin with http":                func(o *Options) { o.Targets = []string{"127.0.0.1:80"} },
-		"invalid port":                        func(o *Options) { o.Targets = []string{"http://127.0.0.1:x/y"} },
-		"must begin with http:// or https://": func(o *Options) { o.Targets = []string{"ftp://h/"} },
-		"has no host":                         func(o *Options) { o.Targets = []string{"http:///x"} },
-		"must not hold a password":            func(o *Options) { o.Targets = []string{"http://u:p@h/"} },
-		"only after the host":                 func(o *Options) { o.Targets = []string{"http://h{n}/"} },
-		"unknown placeholder":                 func(o *Options) { o.Targets = []string{"http://h/{lesson}"} },
-		"invalid URL escape":                  func(o *Options) { o.Targets = []string{"http://h/%zz"} },
-		"body: {x} at byte 2":                 func(o *Options) { o.Body = "a={x}" },
-		`"X: {x}": {x} at byte 0`:             func(o *Options) { o.Header = []string{"X: {x}"} },
-		`write it as "Name: value"`:           func(o *Options) { o.Header = []string{"X"} },
-		`"X Y: 1": write it`:                  func(o *Options) { o.Header = []string{"X Y: 1"} },
-		"control character":                   func(o *Options) { o.Header = []string{"X: a\r\nY: b"} },
-		"frames its requests itself":          func(o *Options) { o.Header = []string{"content-length: 3"} },
-		"not a token":                         func(o *Options) { o.Method = "PO ST" },
-		"CONNECT":                             func(o *Options) { o.Method = "CONNECT" },
-		"requests must be 1 to":               func(o *Options) { o.Requests = 0 },
-		"requests must be 1 to 10000000":      func(o *Options) { o.Requests = MaxRequests + 1 },
-		"clients must be 1 to":                func(o *Options) { o.Clients = 0 },
-		"subjects must be 1 to":               func(o *Options) { o.Subjects = 11 },
-		"subjects must be 1 to the":           func(o *Options) { o.Subjects = -1 },
-		"must be 0 to 1":                      func(o *Options) { o.RetriesSameKey = 1.5 },
-		"takes 2 clients or more":             func(o *Options) { o.RetriesSameKey, o.Clients = 1, 1 },
-		"the rate must be":                    func(o *Options) { o.Rate = -1 },
-		"timeouts must be positive":           func(o *Options) { o.Timeout = -1 },
-	} {
-		o := good()
-		spoil(&o)
-		report, err := Run(t.Context(), o)
-		if report != nil || err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
-		} else if strings.Contains(err.Error(), "\n") {
-			t.Errorf("error %q has more than one line", err)
-		}
 	}
 }
