@@ -1,0 +1,194 @@
+package rules
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"errors"
+	"io"
+	"mime"
+	"strings"
+)
+
+// bodyKind is what a body is read as.
+type bodyKind uint8
+
+const (
+	bodyEmpty      bodyKind = iota
+	bodyUnlabelled          // not empty, without a Content-Type that can be read
+	bodyJSON
+	bodyURLEncoded
+	bodyMultipart
+	bodyOther
+)
+
+func (k bodyKind) isForm() bool { return k == bodyURLEncoded || k == bodyMultipart }
+
+// bodyText is the request body, labelled and out of its content coding.
+type bodyText struct {
+	loaded   bool
+	kind     bodyKind
+	boundary string
+	text     []byte
+	refusal  *Refusal
+}
+
+// load reads label and coding once. The kind stands also where the text is refused.
+func (b *bodyText) load(x *extraction) *Refusal {
+	if !b.loaded {
+		b.loaded = true
+		if len(x.req.Body) > 0 {
+			b.refusal = b.read(x)
+		}
+	}
+	return b.refusal
+}
+
+func (b *bodyText) read(x *extraction) *Refusal {
+	b.kind = bodyUnlabelled
+	label, _, refusal := findHeader(x.req.Header, "Content-Type")
+	if refusal != nil {
+		return refusal
+	}
+	charset, ok := b.classify(label)
+	if !ok {
+		return refuse(RefuseAmbiguous, "the Content-Type cannot be read")
+	}
+	switch x.rule.BodyAs {
+	case "json":
+		b.kind = bodyJSON
+	case "form":
+		if b.kind != bodyMultipart {
+			b.kind = bodyURLEncoded
+		}
+	}
+	if !isReadableCharset(charset) {
+		return refuse(RefuseUnsupported, "the body's charset is not UTF-8")
+	}
+	coding, times, refusal := findHeader(x.req.Header, "Content-Encoding")
+	switch {
+	case refusal != nil:
+		return refusal
+	case times > 1:
+		return refuse(RefuseUnsupported, "the body has more than one Content-Encoding")
+	}
+	text, err := inflate(x.req.Body, coding, x.maxBody)
+	switch {
+	case errors.Is(err, errCoding):
+		return refuse(RefuseUnsupported, "the Content-Encoding is neither gzip nor deflate")
+	case errors.Is(err, errInflated):
+		return refuse(RefuseTooLarge, "the body is larger than %v bytes", x.maxBody)
+	case err != nil:
+		return refuse(RefuseAmbiguous, "the body is not what its Content-Encoding says")
+	}
+	b.text = text
+	return nil
+}
+
+// classify sets kind and boundary from a Content-Type (RFC 9110, 8.3).
+func (b *bodyText) classify(label string) (charset string, ok bool) {
+	switch label { // what nearly every client sends
+	case "application/json", "application/json; charset=utf-8", "application/json;charset=UTF-8":
+		b.kind = bodyJSON
+		return "", true
+	case "application/x-www-form-urlencoded":
+		b.kind = bodyURLEncoded
+		return "", true
+	case "":
+		b.kind = bodyUnlabelled
+		return "", true
+	}
+	mediaType, params, err := mime.ParseMediaType(label)
+	if err != nil || strings.Contains(label, "*") || !strings.Contains(mediaType, "/") {
+		return "", false
+	}
+	b.kind = bodyOther
+	switch {
+	case mediaType == "application/json", mediaType == "text/json", strings.HasSuffix(mediaType, "+json"):
+		b.kind = bodyJSON
+	case mediaType == "application/x-www-form-urlencoded":
+		b.kind = bodyURLEncoded
+	case mediaType == "multipart/form-data":
+		b.boundary = params["boundary"]
+		if !isBoundary(b.boundary) {
+			b.kind = bodyUnlabelled
+			return "", false
+		}
+		b.kind = bodyMultipart
+	}
+	return params["charset"], true
+}
+
+// isBoundary: RFC 2046, 5.1.1.
+func isBoundary(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' {
+			continue
+		}
+		if strings.IndexByte("'()+_,-./:=? ", c) < 0 {
+			return false
+		}
+	}
+	return 0 < len(s) && len(s) <= 70 && s[len(s)-1] != ' '
+}
+
+func isReadableCharset(name string) bool {
+	switch strings.ToLower(name) {
+	case "", "utf-8", "utf8", "us-ascii", "ascii":
+		return true
+	}
+	return false
+}
+
+var (
+	errCoding   = errors.New("content coding is not supported")
+	errInflated = errors.New("inflated body is too large")
+	errTrailing = errors.New("bytes follow the compressed data")
+)
+
+// inflate undoes one content coding (RFC 9110, 8.4.1), up to limit bytes. Bytes after
+// the compressed data, a second gzip member among them, are an error: some read them.
+func inflate(body []byte, coding string, limit int64) ([]byte, error) {
+	src := bytes.NewReader(body)
+	var r io.Reader
+	switch strings.ToLower(coding) {
+	case "", "identity":
+		return body, nil
+	case "gzip", "x-gzip":
+		z, err := gzip.NewReader(src)
+		if err != nil {
+			return nil, err
+		}
+		z.Multistream(false)
+		r = z
+	case "deflate":
+		z, err := zlib.NewReader(src)
+		if err != nil {
+			return nil, err
+		}
+		r = z
+	default:
+		return nil, errCoding
+	}
+	text, err := io.ReadAll(io.LimitReader(r, limit+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(len(text)) > limit:
+		return nil, errInflated
+	case src.Len() > 0:
+		return nil, errTrailing
+	}
+	return text, nil
+}
+
+// inflateRaw is inflate for deflate without the zlib wrapper, which some servers send.
+func inflateRaw(body []byte, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(body)), limit+1))
+	if err == nil && int64(len(text)) > limit {
+		return nil, errInflated
+	}
+	return text, err
+}

@@ -1,0 +1,249 @@
+package rules
+
+import (
+	"iter"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxFields bounds the pairs of a query and the fields of a form: servers stop
+// reading at different counts, many at this one.
+const maxFields = 1000
+
+// namedValue gathers what a request says under the name of one source.
+type namedValue struct {
+	source         *source
+	value, alias   string
+	found, aliased bool
+	differs        bool
+}
+
+// add takes a value from where the source reads.
+func (v *namedValue) add(value string) {
+	v.differs = v.differs || v.found && v.value != value
+	v.value, v.found = value, true
+}
+
+// addAlias takes a value from where only some backends look for it: under another
+// spelling, or in the query for a form field.
+func (v *namedValue) addAlias(value string) {
+	v.differs = v.differs || v.aliased && v.alias != value
+	v.alias, v.aliased = value, true
+}
+
+func (v *namedValue) result() (string, bool, *Refusal) {
+	if v.differs || v.aliased && (!v.found || v.alias != v.value) {
+		return "", false, refuse(RefuseAmbiguous, "%s is sent twice, or in a form that only some servers take for it, with different values", v.source.label)
+	}
+	return v.value, v.found, nil
+}
+
+// findQuery reads a query parameter. A form field of that name speaks too: PHP and
+// Rack let it win.
+func (x *extraction) findQuery(s *source) (string, bool, *Refusal) {
+	v := namedValue{source: s}
+	if refusal := v.scanPairs(x.req.Query, true); refusal != nil {
+		return "", false, refusal
+	}
+	refusal := x.body.load(x)
+	switch {
+	case x.body.kind == bodyUnlabelled:
+		return "", false, refuseUnlabelled(s)
+	case !x.body.kind.isForm():
+	case refusal != nil:
+		return "", false, refusal
+	default:
+		if refusal := x.scanForm(&v, false); refusal != nil {
+			return "", false, refusal
+		}
+	}
+	return v.result()
+}
+
+// findForm reads a form field, urlencoded or multipart. A JSON body has none. A query
+// parameter of that name speaks too.
+func (x *extraction) findForm(s *source) (string, bool, *Refusal) {
+	if refusal := x.body.load(x); refusal != nil {
+		return "", false, refusal
+	}
+	v := namedValue{source: s}
+	switch kind := x.body.kind; {
+	case kind == bodyUnlabelled:
+		return "", false, refuseUnlabelled(s)
+	case kind == bodyOther:
+		return "", false, refuse(RefuseAmbiguous, "%s cannot be read: the Content-Type is not a form's", s.label)
+	case kind.isForm():
+		if refusal := x.scanForm(&v, true); refusal != nil {
+			return "", false, refusal
+		}
+	}
+	if refusal := v.scanPairs(x.req.Query, false); refusal != nil {
+		return "", false, refusal
+	}
+	return v.result()
+}
+
+func refuseUnlabelled(s *source) *Refusal {
+	return refuse(RefuseAmbiguous, "%s cannot be read: the body has no Content-Type that can be read", s.label)
+}
+
+// formBody is a body read as a form.
+type formBody struct {
+	read    bool
+	encoded string // urlencoded pairs
+	parts   []part // multipart
+	refusal *Refusal
+}
+
+func (f *formBody) load(x *extraction) *Refusal {
+	if f.read {
+		return f.refusal
+	}
+	f.read = true
+	if x.body.kind == bodyMultipart {
+		f.parts, f.refusal = splitMultipart(x.body.text, x.body.boundary)
+	} else {
+		f.encoded = string(x.body.text)
+	}
+	return f.refusal
+}
+
+// scanForm gathers from the form body; own tells that the source is a form source.
+func (x *extraction) scanForm(v *namedValue, own bool) *Refusal {
+	if refusal := x.form.load(x); refusal != nil {
+		return refusal
+	}
+	if x.body.kind == bodyMultipart {
+		return v.scanParts(x.form.parts, own)
+	}
+	return v.scanPairs(x.form.encoded, own)
+}
+
+// checkFormMethod refuses a form whose _method field would make the request one of
+// another rule: Match has not seen the body. A form that cannot be read is refused
+// where a source needs it, not here.
+func (x *extraction) checkFormMethod() *Refusal {
+	if !x.rule.readsBody || x.body.load(x) != nil || !x.body.kind.isForm() {
+		return nil
+	}
+	v := namedValue{source: &methodSource}
+	if x.scanForm(&v, true) != nil {
+		return nil
+	}
+	value, found, refusal := v.result()
+	if refusal != nil || !found || value == "" {
+		return refusal
+	}
+	if !isToken(value) {
+		return refuse(RefuseAmbiguous, "the form's %s is not a method", methodField)
+	}
+	other := *x.req
+	other.Method = value
+	if m, refusal := x.rule.set.Match(&other); refusal != nil || m.Rule != nil && m.Rule != x.rule {
+		return refuse(RefuseAmbiguous, "the form's %s makes the request fit another rule", methodField)
+	}
+	return nil
+}
+
+var methodSource = source{Extractor: Extractor{Source: FromForm, Name: methodField}, label: "form:" + methodField, folded: methodField}
+
+// scanPairs gathers from a query or urlencoded text. Pairs end at "&"; where some
+// servers also end them at ";" and that would change the source's value, the text is
+// refused, as is a name that cannot be decoded.
+func (v *namedValue) scanPairs(raw string, own bool) *Refusal {
+	count := 0
+	for piece := range splitPairs(raw) {
+		if count++; count > maxFields {
+			return refuse(RefuseAmbiguous, "%s cannot be read: more than %d fields", v.source.label, maxFields)
+		}
+		if strings.IndexByte(piece, ';') >= 0 {
+			for sub := range strings.SplitSeq(piece, ";") {
+				name, _, _ := strings.Cut(sub, "=")
+				if name, ok := decodePercent(name, true); !ok || nameClash(name, v.source.folded) {
+					return refuse(RefuseAmbiguous, `%s is next to a ";", which some servers take for a separator`, v.source.label)
+				}
+			}
+			continue
+		}
+		rawName, rawValue, _ := strings.Cut(piece, "=")
+		name, ok := decodePercent(rawName, true)
+		if !ok {
+			return refuse(RefuseAmbiguous, "%s cannot be read: a name has an invalid %% escape", v.source.label)
+		}
+		exact := name == v.source.Name
+		if !exact && !nameClash(name, v.source.folded) {
+			continue
+		}
+		value, ok := decodePercent(rawValue, true)
+		if !ok || !utf8.ValidString(value) {
+			return refuse(RefuseAmbiguous, "%s has an invalid %% escape or is not UTF-8", v.source.label)
+		}
+		if exact && own {
+			v.add(value)
+		} else {
+			v.addAlias(value)
+		}
+	}
+	return nil
+}
+
+// scanParts gathers from multipart parts. A part with a file name is a file to some
+// servers and a field to others.
+func (v *namedValue) scanParts(parts []part, own bool) *Refusal {
+	for i := range parts {
+		p := &parts[i]
+		exact := p.name == v.source.Name
+		if !exact && !nameClash(p.name, v.source.folded) {
+			continue
+		}
+		switch {
+		case p.file:
+			return refuse(RefuseAmbiguous, "%s is sent as a file", v.source.label)
+		case !p.readable || !utf8.Valid(p.content):
+			return refuse(RefuseAmbiguous, "%s is not plain UTF-8 text", v.source.label)
+		case exact && own:
+			v.add(string(p.content))
+		default:
+			v.addAlias(string(p.content))
+		}
+	}
+	return nil
+}
+
+// splitPairs yields the non-empty pieces between "&".
+func splitPairs(raw string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for more := raw != ""; more; {
+			var piece string
+			piece, raw, more = strings.Cut(raw, "&")
+			if piece != "" && !yield(piece) {
+				return
+			}
+		}
+	}
+}
+
+// decodePercent undoes percent-encoding, and "+" for a blank where plus says so. It
+// fails on an invalid escape.
+func decodePercent(s string, plus bool) (string, bool) {
+	if strings.IndexByte(s, '%') < 0 && !(plus && strings.IndexByte(s, '+') >= 0) {
+		return s, true
+	}
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '%':
+			decoded, ok := unhexPair(s, i+1)
+			if !ok {
+				return "", false
+			}
+			out = append(out, decoded)
+			i += 2
+		case c == '+' && plus:
+			out = append(out, ' ')
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out), true
+}

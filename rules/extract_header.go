@@ -1,0 +1,100 @@
+package rules
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// sameHeader compares header names as a CGI environment does: letter case ignored,
+// "_" and "." taken for "-".
+func sameHeader(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := 0; i < len(a); i++ {
+		if headerFold[a[i]] != headerFold[b[i]] {
+			return false
+		}
+	}
+	return true
+}
+
+var headerFold = func() (t [256]byte) {
+	for i := range t {
+		c := byte(i)
+		switch {
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
+		case c == '_' || c == '.':
+			c = '-'
+		}
+		t[i] = c
+	}
+	return t
+}()
+
+// findHeader returns the value of a header and how many lines carry it. Lines that
+// differ are refused, and so is a name that some backends fold into this one when it
+// stands alone or says otherwise.
+func findHeader(fields []Field, name string) (value string, times int, refusal *Refusal) {
+	var alias *Field
+	for i := range fields {
+		f := &fields[i]
+		if !sameHeader(f.Name, name) {
+			continue
+		}
+		if !strings.EqualFold(f.Name, name) {
+			if alias != nil && alias.Value != f.Value {
+				return "", 0, refuse(RefuseAmbiguous, "the header %s has spellings with different values", name)
+			}
+			alias = f
+			continue
+		}
+		if times > 0 && f.Value != value {
+			return "", 0, refuse(RefuseAmbiguous, "the header %s is sent more than once, with different values", name)
+		}
+		value = f.Value
+		times++
+	}
+	if alias != nil {
+		if times == 0 || alias.Value != value {
+			return "", 0, refuse(RefuseAmbiguous, "a header name that some servers take for %s has another value", name)
+		}
+		times++
+	}
+	return value, times, nil
+}
+
+// findCookie reads one cookie (RFC 6265, 4.2). Quotes and percent-encoding are
+// undone where they can be, as half of the frameworks do, so that two spellings of
+// one session are one subject.
+func findCookie(fields []Field, s *source) (value string, found bool, refusal *Refusal) {
+	line, times, refusal := findHeader(fields, "Cookie")
+	if refusal != nil || times == 0 {
+		return "", false, refusal
+	}
+	v := namedValue{source: s}
+	for rest, more := line, true; more; {
+		var item string
+		item, rest, more = strings.Cut(rest, ";")
+		name, text, _ := strings.Cut(item, "=")
+		name = strings.Trim(name, " \t")
+		switch {
+		case name == s.Name:
+			v.add(cookieText(strings.Trim(text, " \t")))
+		case nameClash(name, s.folded):
+			v.addAlias(cookieText(strings.Trim(text, " \t")))
+		}
+	}
+	return v.result()
+}
+
+func cookieText(raw string) string {
+	if len(raw) >= 2 && raw[0] == '"' && raw[len(raw)-1] == '"' {
+		raw = raw[1 : len(raw)-1]
+	}
+	if decoded, ok := decodePercent(raw, false); ok && utf8.ValidString(decoded) {
+		return decoded
+	}
+	return raw
+}

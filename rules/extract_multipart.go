@@ -1,0 +1,116 @@
+package rules
+
+import (
+	"bytes"
+	"mime"
+	"strings"
+)
+
+// part is one part of a multipart/form-data body (RFC 7578).
+type part struct {
+	name, filename, contentType string
+	content                     []byte
+	file                        bool // it has a file name, an empty one included
+	readable                    bool // plain text in a charset that can be read
+}
+
+// splitMultipart cuts a multipart body. Servers differ on everything the standard
+// only tolerates (text before and after the parts, bare line feeds, padding, folded
+// or repeated headers), so only what all read alike is let through.
+func splitMultipart(body []byte, boundary string) ([]part, *Refusal) {
+	delimiter := []byte("--" + boundary)
+	line := []byte("\n--" + boundary)
+	rest, ok := bytes.CutPrefix(body, delimiter)
+	if !ok {
+		return nil, refuseMultipart("it does not begin with its boundary")
+	}
+	var parts []part
+	for {
+		if after, last := bytes.CutPrefix(rest, []byte("--")); last {
+			if len(after) > 0 && string(after) != "\r\n" {
+				return nil, refuseMultipart("text follows the last part")
+			}
+			return parts, nil
+		}
+		if rest, ok = bytes.CutPrefix(rest, []byte("\r\n")); !ok {
+			return nil, refuseMultipart("a line begins with its boundary and goes on")
+		}
+		if len(parts) == maxFields {
+			return nil, refuseMultipart("it has too many parts")
+		}
+		end := bytes.Index(rest, line)
+		if end < 1 || rest[end-1] != '\r' {
+			return nil, refuseMultipart("a part has no end")
+		}
+		p, refusal := readPart(rest[:end-1])
+		if refusal != nil {
+			return nil, refusal
+		}
+		parts = append(parts, p)
+		rest = rest[end+len(line):]
+	}
+}
+
+func readPart(text []byte) (part, *Refusal) {
+	head, content, ok := bytes.Cut(text, []byte("\r\n\r\n"))
+	if !ok {
+		return part{}, refuseMultipart("a part has no end of its head")
+	}
+	p := part{content: content, readable: true}
+	disposed := false
+	for line := range strings.SplitSeq(string(head), "\r\n") {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || !isToken(name) || strings.ContainsAny(value, "\r\n\x00") {
+			return part{}, refuseMultipart("a part has a malformed header")
+		}
+		value = strings.Trim(value, " \t")
+		switch strings.ToLower(name) {
+		case "content-disposition":
+			if disposed || !p.dispose(value) {
+				return part{}, refuseMultipart("a part's Content-Disposition can be read two ways")
+			}
+			disposed = true
+		case "content-type":
+			if p.contentType != "" || !p.typed(value) {
+				return part{}, refuseMultipart("a part's Content-Type can be read two ways, or holds parts of its own")
+			}
+		case "content-transfer-encoding":
+			switch strings.ToLower(value) {
+			case "7bit", "8bit", "binary":
+			default:
+				return part{}, refuseMultipart("a part has a Content-Transfer-Encoding, which HTTP does not know")
+			}
+		}
+	}
+	return p, nil
+}
+
+// dispose reads Content-Disposition. Extended parameters (name*=) and backslashes are
+// read by some and not by others.
+func (p *part) dispose(value string) bool {
+	if strings.ContainsAny(value, `*\`) {
+		return false
+	}
+	kind, params, err := mime.ParseMediaType(value)
+	if err != nil || kind != "form-data" {
+		return false
+	}
+	p.name = params["name"]
+	p.filename, p.file = params["filename"]
+	return true
+}
+
+func (p *part) typed(value string) bool {
+	kind, params, err := mime.ParseMediaType(value)
+	if err != nil || value == "" || strings.HasPrefix(kind, "multipart/") {
+		return false
+	}
+	p.contentType = value
+	charset, ok := params["charset"]
+	p.readable = !ok || isReadableCharset(charset)
+	return true
+}
+
+func refuseMultipart(why string) *Refusal {
+	return refuse(RefuseAmbiguous, "the multipart body can be read two ways: %s", why)
+}
