@@ -1,0 +1,133 @@
+-- Decide: may this request be forwarded? See gate/store, "What decide does".
+--
+-- KEYS  1 slot  2 due  3 run  4 log  5 pool index
+--       6 tombstone of the id  7 tombstone of this call of it
+--       8 slot limit  9 subject in the pool  10 key record  11 awaited answer
+--       12 subject limit  13 client limit
+--       A key that plays no part is a placeholder.
+-- ARGV  1 clock ahead, ms  2 resent 0|1  3 id  4 lease, ms  5 channel of notices
+--       6 gated 0|1 (has a slot)  7 slot's own text  8 units  9 capacity, -1 learned
+--       10 hold_ttl, ms  11 retain, ms  12 one_per_subject 0|1  13 max_per_subject
+--       14 max_inflight  15 keep_unknown 0|1  16 opens at, ms  17 line 0|1
+--       18 subject hash  19 subject text
+--       20 keyed 0|1  21 key ttl, ms  22 scope hash  23 bare replay 0|1
+--       24 fingerprint  25 retry unknown 0|1  26 wait, ms  27 awaits an answer 0|1
+--       28 charged 0|1  then interval in µs (0 none) and burst of the limits
+--       29 30 subject  31 32 client  33 34 slot
+-- Reply verdict, hold, adopted 0|1, probe 0|1, release counter, owner,
+--       may replay 0|1, answer, retry after in ms, holds lapsed, then for each
+--       limit looked at: name, remaining, reset in ms. All are strings.
+
+local now, us = clock(ARGV[1])
+local resent, gated, keyed = ARGV[2] == '1', ARGV[6] == '1', ARGV[20] == '1'
+local d = {
+  id = ARGV[3], lease = tonumber(ARGV[4]),
+  units = tonumber(ARGV[8]), capacity = tonumber(ARGV[9]),
+  hold_ttl = tonumber(ARGV[10]), retain = tonumber(ARGV[11]),
+  one_per_subject = ARGV[12] == '1', max_per_subject = tonumber(ARGV[13]),
+  max_inflight = tonumber(ARGV[14]), keep_unknown = ARGV[15] == '1',
+  opens = tonumber(ARGV[16]), line = ARGV[17] == '1', subject = ARGV[18], text = ARGV[19],
+  pool_subject = KEYS[9],
+  key_ttl = tonumber(ARGV[21]), scope = ARGV[22], bare = ARGV[23] == '1',
+  fingerprint = ARGV[24], retry_unknown = ARGV[25] == '1', wait = tonumber(ARGV[26]),
+}
+local r = { hold = '', owner = '', answer = '', retry = 0, lapsed = 0, limits = {} }
+local rec, s
+
+local function bool(b) return b and '1' or '0' end
+
+local function answer()
+  local admitted = r.verdict == 'admitted'
+  local reply = { r.verdict, r.hold, bool(r.adopted), bool(admitted and r.probe), int(s and s.rel or 0),
+    r.owner, bool(r.may_replay), r.answer, int(r.retry), int(r.lapsed) }
+  for _, state in ipairs(r.limits) do
+    reply[#reply + 1] = state.limit.name
+    reply[#reply + 1] = int(state.remaining)
+    reply[#reply + 1] = int(state.reset)
+  end
+  return reply
+end
+
+-- Steps 1 and 2: an answer is there, or the id has been here.
+local function before()
+  if keyed and ARGV[27] == '1' then
+    local scope, left = key_left_answer(KEYS[11], now)
+    if scope then
+      r.verdict, r.may_replay = 'answered', key_may_replay(scope, d.scope, d.bare)
+      r.answer = r.may_replay and left or ''
+      return true
+    end
+  end
+  if (gated or keyed) and finished(now, KEYS[6], KEYS[7]) then
+    r.verdict = 'gone'
+    return true
+  end
+  if keyed then rec = key_load(KEYS[10], now) end
+  if gated then
+    local extra = { 'h:' .. d.id, 't:' .. d.id }
+    if d.subject ~= '' then extra[#extra + 1] = 'u:' .. d.subject end
+    if rec and rec.hold ~= '' then extra[#extra + 1] = 'h:' .. rec.hold end
+    s = slot_load({ hash = KEYS[1], due = KEYS[2], run = KEYS[3], log = KEYS[4], index = KEYS[5],
+      channel = ARGV[5], name = ARGV[7] }, now, extra)
+    return decide_known_id(d, r, s)
+  end
+  if rec and rec.owner == d.id then
+    r.verdict = rec.state == 'running' and 'admitted' or 'gone'
+    return true
+  end
+  return false
+end
+
+-- Step 5, and the look at the slot's limit for step 10. A limit that passes is
+-- charged here, the slot's only by an admit.
+local function limited(name, key, at, verdict)
+  local interval = tonumber(ARGV[at])
+  if interval == 0 then return false end
+  local state = limit_look({ name = name, key = key, interval = interval, burst = tonumber(ARGV[at + 1]) },
+    us, d.id, resent)
+  r.limits[#r.limits + 1] = state
+  if not state.passes then
+    r.verdict, r.retry = verdict, state.retry
+    return true
+  end
+  if name == 'slot' then
+    r.slot_limit = state
+  else
+    limit_charge(state, us, d.id)
+  end
+  return false
+end
+
+local function subject_full()
+  if d.max_per_subject == 0 or d.subject == '' then return false end
+  if pool_units(KEYS[9], now, d.id) + d.units <= d.max_per_subject then return false end
+  r.verdict = 'subject_full'
+  return true
+end
+
+-- Steps 3 to 11; true when there is a verdict.
+local function look()
+  if gated then r.lapsed = slot_lapse(s, d.keep_unknown) end
+  if keyed and decide_key(d, r, rec, s) then return true end
+  if ARGV[28] ~= '1' then
+    if limited('subject', KEYS[12], 29, 'limited_subject') then return true end
+    if limited('client', KEYS[13], 31, 'limited_client') then return true end
+  end
+  if not gated then return false end
+  return decide_subject(d, r, s) or subject_full() or decide_units(d, r, s)
+    or limited('slot', KEYS[8], 33, 'limited_slot') or decide_room(d, r, s)
+end
+
+if before() then return answer() end
+if not look() then
+  r.verdict = 'admitted'
+  if r.slot_limit then limit_charge(r.slot_limit, us, d.id) end
+  if gated then decide_admit(d, r, s) end
+end
+if r.verdict == 'admitted' then
+  if keyed then key_claim(rec, d.id, r.hold, d.fingerprint, d.scope, d.lease, d.key_ttl) end
+elseif resent and (gated or keyed) then
+  finish(KEYS[7], '', now)
+end
+if gated then slot_save(s, us, d.retain) end
+return answer()

@@ -1,0 +1,107 @@
+-- Steps 2 and 6 to 12 of decide: what the slot says.
+
+-- Step 2: this id has been here before.
+local function decide_known_id(d, r, s)
+  local h = slot_hold(s, d.id)
+  if not h then
+    local adopted = slot_get(s, 't:' .. d.id)
+    if not adopted then return false end
+    h = slot_hold(s, adopted)
+  end
+  if h and hold_is_open(h) and hold_attempt(h, d.id) then
+    r.verdict, r.hold, r.adopted = 'admitted', h.id, h.id ~= d.id
+    r.probe = s.probe == d.id
+  else
+    r.verdict = 'gone'
+  end
+  return true
+end
+
+-- Step 6: the subject's other requests on this slot.
+local function decide_subject(d, r, s)
+  if not d.one_per_subject or d.subject == '' then return false end
+  local subject = slot_subject(s, d.subject)
+  local unanswered
+  for i = 1, math.min(#subject.open, SUBJECT_SCAN) do
+    local h = slot_hold(s, subject.open[i])
+    local running = h and hold_running(h, s.now)
+    if running then
+      r.verdict, r.owner, r.retry = 'subject_busy', running.id, running.lease - s.now
+      s.qw = math.max(s.qw, s.now + d.wait)
+      return true
+    end
+    if h and h.state ~= 'pending' then unanswered = unanswered or h end
+  end
+  if unanswered then
+    if d.retry_unknown and unanswered.scope == d.scope and unanswered.fingerprint == d.fingerprint
+      and unanswered.units == d.units then
+      adopt(d, r, s, unanswered)
+    else
+      r.verdict = 'outcome_unknown'
+    end
+    return true
+  end
+  if subject.confirmed > 0 or #subject.open > 0 then
+    r.verdict = 'subject_holds'
+    return true
+  end
+  return false
+end
+
+-- When units that are held now may come free by lapsing.
+local function next_lapse(d, s, capacity)
+  if d.keep_unknown or s.held == 0 or s.conf + d.units > capacity then return 0 end
+  local first = redis.call('ZRANGEBYSCORE', s.k.due, int(s.now), '(' .. int(CONFIRMED_ZONE),
+    'WITHSCORES', 'LIMIT', 0, 1)
+  return first[2] and math.max(1, tonumber(first[2]) - s.now) or 0
+end
+
+-- Steps 8 and 9: open, and units left.
+local function decide_units(d, r, s)
+  local opens = s.opens ~= '' and tonumber(s.opens) or d.opens
+  local capacity = slot_capacity(s, d.capacity)
+  if s.closed == 1 then
+    r.verdict = 'closed'
+  elseif opens > s.now then
+    r.verdict, r.retry = 'not_open', opens - s.now
+  elseif capacity ~= LEARNED and d.units > capacity then
+    r.verdict = 'over_capacity'
+  elseif capacity ~= LEARNED and s.conf + s.held + d.units > capacity then
+    r.verdict, r.retry = 'sold_out', next_lapse(d, s, capacity)
+  else
+    local mark, left = full_look(s, d.units)
+    if mark == 'full' or mark == 'probe' and d.line then
+      r.verdict, r.retry = 'sold_out', left or 0
+    end
+    r.probe = mark == 'probe'
+  end
+  return r.verdict ~= nil
+end
+
+-- Step 11: room at the backend.
+local function decide_room(d, r, s)
+  local room = d.max_inflight
+  if slot_capacity(s, d.capacity) == LEARNED and (room == 0 or room > LEARNED_INFLIGHT) then
+    room = LEARNED_INFLIGHT
+  end
+  local full = d.line
+  if room > 0 and not full then
+    full = redis.call('ZCOUNT', s.k.run, '(' .. int(s.now), '+inf') >= room
+  end
+  if not full then return false end
+  r.verdict = 'no_room'
+  s.qw = math.max(s.qw, s.now + d.wait)
+  return true
+end
+
+-- Step 12: nothing is in the way.
+local function decide_admit(d, r, s)
+  local h = slot_new_hold(s, d.id, d.units, d.subject, d.text, d.fingerprint, d.scope)
+  h.expires = s.now + d.hold_ttl
+  slot_start_attempt(s, h, d.id, d.lease)
+  slot_move(s, h, 'held', 'decide')
+  s.adm = s.adm + d.units
+  if r.probe then full_probe(s, d.id, d.lease) end
+  if d.max_per_subject > 0 and d.subject ~= '' then pool_note(d.pool_subject, h, s.now, d.retain) end
+  r.verdict, r.hold = 'admitted', d.id
+end

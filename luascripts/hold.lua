@@ -1,0 +1,61 @@
+-- A hold is one field of its slot, h:ID, packed as
+--
+--   state|units|subject hash|taken|expires|adoptions|attempts|fingerprint|scope hash|subject
+--
+-- The subject is free text, so it comes last. attempts are those that nobody has
+-- an answer to, as id:lease joined by commas: lease is until when its gate awaits
+-- it, 0 once it was settled as unknown. expires is when an open hold lapses (0: it
+-- does not), or until when a finished one is remembered. Gates read this form too
+-- (redisstore/hold.go).
+
+local HOLD = '^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|(.*)$'
+
+local function hold_parse(id, packed, key)
+  local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, text =
+    string.match(packed, HOLD)
+  if not state then
+    error({ err = 'SCHEMA ' .. key .. ' has a hold that no gate wrote: ' .. id })
+  end
+  local attempts = {}
+  for attempt, lease in string.gmatch(list, '([^:,]+):(%d+)') do
+    attempts[#attempts + 1] = { id = attempt, lease = tonumber(lease) }
+  end
+  return {
+    id = id, state = state, units = tonumber(units), subject = subject,
+    taken = tonumber(taken), expires = tonumber(expires), adoptions = tonumber(adoptions),
+    attempts = attempts, fingerprint = fingerprint, scope = scope, text = text,
+  }
+end
+
+local function hold_pack(h)
+  local attempts = {}
+  for i, a in ipairs(h.attempts) do
+    attempts[i] = a.id .. ':' .. int(a.lease)
+  end
+  return table.concat({
+    h.state, int(h.units), h.subject, int(h.taken), int(h.expires), int(h.adoptions),
+    table.concat(attempts, ','), h.fingerprint, h.scope, h.text,
+  }, '|')
+end
+
+local function hold_is_open(h)
+  return h.state == 'held' or h.state == 'pending' or h.state == 'unknown'
+end
+
+local function hold_is_finished(h)
+  return h.state == 'lapsed' or h.state == 'released'
+end
+
+-- The place of an attempt among the unanswered ones, or nil.
+local function hold_attempt(h, id)
+  for i, a in ipairs(h.attempts) do
+    if a.id == id then return i end
+  end
+end
+
+-- An attempt that is awaited now, or nil.
+local function hold_running(h, now)
+  for _, a in ipairs(h.attempts) do
+    if a.lease > now then return a end
+  end
+end

@@ -1,0 +1,97 @@
+package luascripts
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+)
+
+// Keys builds the names of a store's keys. What must change in one step shares a
+// hash tag {…}, so that it lives on one shard of a cluster:
+//
+//	PREFIX:s:{POOL:SLOT}            slot, with :due :run :log :l:RULE :x:ID beside it
+//	PREFIX:k:{HASH}                 key record, with :a:OWNER :x:ID beside it
+//	PREFIX:l:{HASH}                 a limit by subject or client
+//	PREFIX:p:{HASH}                 a subject's units in a pool
+//	PREFIX:i:{POOL}                 index of a pool's slots
+//	PREFIX:secret                   what the hashes are keyed with
+//	PREFIX:none                     placeholder for a key that plays no part
+//	PREFIX:n                        the channel of notices (no key)
+//
+// Pool, slot and rule are encoded, so that no two of them meet and none leaves its
+// place.
+type Keys struct{ Prefix string }
+
+// SlotKeys are the keys of one slot. Each Tombstone and Limit is one more.
+type SlotKeys struct{ State, Due, Running, Ledger string }
+
+// Slot names the keys of a slot.
+func (k Keys) Slot(pool, slot string) SlotKeys {
+	state := k.Prefix + ":s:{" + Encode(pool) + ":" + Encode(slot) + "}"
+	return SlotKeys{State: state, Due: state + ":due", Running: state + ":run", Ledger: state + ":log"}
+}
+
+// Tombstone remembers a finished id, or a refused call.
+func (s SlotKeys) Tombstone(id string) string { return s.State + ":x:" + id }
+
+// Limit is the slot's limit under a rule.
+func (s SlotKeys) Limit(rule string) string { return s.State + ":l:" + Encode(rule) }
+
+// KeyRecord is the record of one idempotency key, named by its hash.
+func (k Keys) KeyRecord(hash string) string { return k.Prefix + ":k:{" + hash + "}" }
+
+// Answer is what the owner of a key record leaves for its twins.
+func (k Keys) Answer(record, owner string) string { return record + ":a:" + owner }
+
+// KeyTombstone remembers a finished id that went under no slot.
+func (k Keys) KeyTombstone(record, id string) string { return record + ":x:" + id }
+
+// Limit is a limit by subject or client, named by its hash.
+func (k Keys) Limit(hash string) string { return k.Prefix + ":l:{" + hash + "}" }
+
+// PoolSubject is what a subject has in a pool, named by the hash of both.
+func (k Keys) PoolSubject(hash string) string { return k.Prefix + ":p:{" + hash + "}" }
+
+// Index lists a pool's slots.
+func (k Keys) Index(pool string) string { return k.Prefix + ":i:{" + Encode(pool) + "}" }
+
+// Secret is the shared key of all hashes.
+func (k Keys) Secret() string { return k.Prefix + ":secret" }
+
+// None stands where a script's key plays no part.
+func (k Keys) None() string { return k.Prefix + ":none" }
+
+// Channel carries notices: the State of a slot, or the name of a key record.
+func (k Keys) Channel() string { return k.Prefix + ":n" }
+
+// encodedMax bounds a name's part of a key; what is longer is named by its hash.
+const encodedMax = 192
+
+// Encode turns any text into letters, digits and -._~%, one to one (as percent
+// encoding, RFC 3986 section 2.1). A long text becomes "#" and its SHA-256.
+func Encode(text string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(text) {
+		if c := text[i]; unreserved(c) {
+			b.WriteByte(c)
+		} else {
+			b.WriteByte('%')
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		}
+	}
+	if b.Len() <= encodedMax {
+		return b.String()
+	}
+	sum := sha256.Sum256([]byte(text))
+	return "#" + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+func unreserved(c byte) bool {
+	switch {
+	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		return true
+	}
+	return c == '-' || c == '.' || c == '_' || c == '~'
+}

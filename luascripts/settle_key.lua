@@ -1,0 +1,26 @@
+-- The key's part of settle: only its owner completes or releases it. r is what the
+-- slot's part found. With no slot (a guard) the key alone tells whether the attempt
+-- has been settled.
+
+local function settle_key(d, r, rec, answer_key, gated)
+  local owned = rec.owner == d.id and rec.state ~= 'done'
+  if not gated then
+    r.applied = owned or rec.owner ~= d.id and not finished(rec.now, d.attempt_grave, d.attempt_grave)
+    if d.outcome == 'unknown' and rec.state == 'unknown' then r.applied = false end
+  end
+  local unknown = d.outcome == 'unknown' or r.state == 'unknown'
+  if owned then
+    key_leave_answer(rec, answer_key, d.answer, d.channel)
+    if unknown then
+      key_unknown(rec, d.key_ttl)
+    elseif d.keep then
+      key_complete(rec, d.key_ttl, d.answer)
+    else
+      redis.call('DEL', rec.key)
+    end
+  elseif rec.state == 'none' and r.applied and d.keep and not unknown then
+    key_write(rec, d.key_ttl, { 'st', 'done', 'own', d.id, 'hold', d.hold, 'fp', d.fingerprint,
+      'sc', d.scope, 'lease', '0', 'wait', '0', 'ans', d.answer })
+  end
+  if not gated and r.applied and not unknown then finish(d.attempt_grave, '', rec.now) end
+end

@@ -1,0 +1,108 @@
+-- The slot's part of settle. d is the call, r what it found.
+
+-- The state an outcome leads a hold to whose attempt has just been struck out.
+local function settled_state(d, s, h, others)
+  local outcome = d.outcome
+  if outcome == 'duplicate' then
+    local confirmed = h.subject == '' and 0 or slot_subject(s, h.subject).confirmed
+    if h.state == 'confirmed' then confirmed = confirmed - 1 end
+    if confirmed == 0 then return 'confirmed' end -- H1
+    return hold_is_open(h) and 'released' or h.state
+  end
+  if outcome == 'booked' or outcome == 'done' then return 'confirmed' end
+  if not hold_is_open(h) or h.state == 'pending' then return h.state end
+  return others and 'unknown' or 'released' -- H2
+end
+
+-- What the outcome says about the slot's full mark, and whether a release of this
+-- hold says that units came free at the backend.
+local function settle_mark(d, s, released, units)
+  local is_probe = d.probe and s.probe == d.id
+  if d.outcome == 'sold_out' then
+    full_mark(s, units, d.seen, is_probe)
+  elseif is_probe then
+    local outcome = d.outcome
+    if outcome == 'done' or outcome == 'duplicate' and not released then outcome = 'booked' end
+    full_probed(s, outcome, slot_capacity(s, d.capacity) ~= LEARNED)
+  elseif released and d.outcome ~= 'busy' and d.outcome ~= 'never_sent' then
+    full_release(s)
+  end
+end
+
+local function settle_unknown(d, s, h, i)
+  h.attempts[i].lease = 0
+  if not hold_is_open(h) then return slot_keep(s, h) end
+  if d.keep_unknown then h.expires = 0 end
+  if h.state == 'held' then
+    slot_move(s, h, 'unknown', d.outcome)
+  else
+    slot_keep(s, h)
+  end
+end
+
+-- The i-th unanswered attempt of the hold has an answer now.
+local function settle_answered(d, r, s, h, i)
+  local before = h.state
+  slot_end_attempt(s, h, i)
+  local after = settled_state(d, s, h, #h.attempts > 0)
+  if after == 'confirmed' and hold_is_finished(h) then
+    r.late = true
+    s.adm = s.adm + h.units
+  elseif after == 'released' and before ~= after then
+    h.expires = s.now + COPY_WINDOW
+    s.ref = s.ref + h.units
+  end
+  if after ~= before then slot_move(s, h, after, d.outcome) end
+  if r.late then r.oversold = math.min(h.units, slot_over(s, d.capacity)) end
+  settle_mark(d, s, after == 'released' and before ~= after, h.units)
+
+  if hold_is_finished(h) and #h.attempts == 0 then
+    finish(d.hold_grave, h.state, s.now)
+    finish(d.attempt_grave, h.state, s.now)
+  elseif d.id ~= h.id then
+    finish(d.attempt_grave, h.state, s.now)
+  end
+end
+
+-- A hold that this store never saw: only a booking leaves a trace, and whatever is
+-- definite keeps a late copy of its decide from taking units.
+local function settle_unseen(d, r, s)
+  r.applied = true
+  if d.outcome == 'unknown' then return end
+  local h = slot_new_hold(s, d.hold, d.units, d.subject, d.text, d.fingerprint, d.scope)
+  local after = settled_state(d, s, h, false)
+  if after == 'confirmed' then
+    s.adm = s.adm + h.units
+    slot_move(s, h, 'confirmed', d.outcome)
+    r.state, r.oversold = 'confirmed', math.min(h.units, slot_over(s, d.capacity))
+    if d.max_per_subject > 0 and h.subject ~= '' then pool_note(d.pool_subject, h, s.now, d.retain) end
+  else
+    finish(d.hold_grave, '', s.now)
+  end
+  if d.id ~= d.hold or after ~= 'confirmed' then finish(d.attempt_grave, r.state, s.now) end
+end
+
+local function settle_slot(d, r, s)
+  local h = slot_hold(s, d.hold)
+  local i = h and hold_attempt(h, d.id)
+  if not h then
+    local state = finished(s.now, d.attempt_grave, d.hold_grave)
+    if not state then return settle_unseen(d, r, s) end
+    r.state = state
+    return
+  end
+  r.state = h.state
+  if not i or d.outcome == 'unknown' and h.attempts[i].lease == 0 then return end
+
+  r.applied = true
+  s.notice = true
+  redis.call('ZREM', s.k.run, d.id)
+  if d.outcome == 'unknown' then
+    settle_unknown(d, s, h, i)
+    settle_mark(d, s, false, h.units)
+  else
+    settle_answered(d, r, s, h, i)
+  end
+  r.state = h.state
+  if d.max_per_subject > 0 and h.subject ~= '' then pool_note(d.pool_subject, h, s.now, d.retain) end
+end

@@ -1,0 +1,102 @@
+-- Writing a slot back: one pass over what changed, and a new lease of life for
+-- every key written.
+
+local function slot_hold_score(s, h)
+  if h.state == 'confirmed' then return CONFIRMED_ZONE + h.taken end
+  if h.expires == 0 then return s.now + KEPT_RECHECK end
+  return h.expires
+end
+
+-- Notes the slot in its pool's index, on its creation and now and then, and drops
+-- some that have long been idle. Scores are microseconds, so that they differ.
+local function slot_touch_index(s, us, retain)
+  if s.now - s.idx < INDEX_TOUCH then return end
+  s.idx = s.now
+  redis.call('ZADD', s.k.index, int(us), s.k.name)
+  redis.call('PEXPIRE', s.k.index, int(retain + 2 * INDEX_TOUCH))
+  local idle = redis.call('ZRANGEBYSCORE', s.k.index, '-inf',
+    int(us - (retain + 2 * INDEX_TOUCH) * 1000), 'LIMIT', 0, INDEX_TRIM)
+  if #idle > 0 then redis.call('ZREM', s.k.index, unpack(idle)) end
+end
+
+-- Appends the slot's own fields that differ from what was loaded.
+local function slot_changes(s, set)
+  for _, name in ipairs(SLOT_NUMBERS) do
+    if s[name] ~= s.was[name] then
+      set[#set + 1] = name
+      set[#set + 1] = int(s[name])
+    end
+  end
+  for _, name in ipairs(SLOT_TEXTS) do
+    if s[name] ~= s.was[name] then
+      set[#set + 1] = name
+      set[#set + 1] = s[name]
+    end
+  end
+end
+
+local function slot_write_holds(s, set, unset)
+  local due, undue = {}, {}
+  for id, h in pairs(s.holds) do
+    if h.changed and hold_is_finished(h) and #h.attempts == 0 then
+      -- Nobody can settle it any more: its tombstones are enough.
+      unset[#unset + 1] = 'h:' .. id
+      undue[#undue + 1] = id
+    elseif h.changed then
+      set[#set + 1] = 'h:' .. id
+      set[#set + 1] = hold_pack(h)
+      due[#due + 1] = int(slot_hold_score(s, h))
+      due[#due + 1] = id
+    end
+  end
+  for _, id in ipairs(s.forget or {}) do
+    local h = s.holds[id]
+    if not (h and h.changed) then
+      undue[#undue + 1] = id
+      unset[#unset + 1] = 'h:' .. id
+      for _, a in ipairs(h and h.attempts or {}) do
+        if a.id ~= id then unset[#unset + 1] = 't:' .. a.id end
+      end
+    end
+  end
+  if #due > 0 then redis.call('ZADD', s.k.due, unpack(due)) end
+  if #undue > 0 then redis.call('ZREM', s.k.due, unpack(undue)) end
+end
+
+-- Writes what has changed. A slot's keys live and go together, so all of them get
+-- a new lease of life.
+local function slot_save(s, us, retain)
+  local set, unset = {}, {}
+  slot_write_holds(s, set, unset)
+  for id, hold in pairs(s.attempts) do
+    if hold then
+      set[#set + 1] = 't:' .. id
+      set[#set + 1] = hold
+    else
+      unset[#unset + 1] = 't:' .. id
+    end
+  end
+  for hash, subject in pairs(s.subjects) do
+    if subject.changed and subject.confirmed == 0 and #subject.open == 0 then
+      unset[#unset + 1] = 'u:' .. hash
+    elseif subject.changed then
+      set[#set + 1] = 'u:' .. hash
+      set[#set + 1] = int(subject.confirmed) .. '|' .. table.concat(subject.open, ',')
+    end
+  end
+  slot_changes(s, set)
+  if #set == 0 and #unset == 0 and not s.asked then return end
+
+  slot_touch_index(s, us, retain)
+  redis.call('HSET', s.k.hash, 'v', SCHEMA, 'exp', int(s.now + retain), 'ver', int(s.ver + 1),
+    'idx', int(s.idx), unpack(set))
+  if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
+  if s.starts then
+    redis.call('ZREMRANGEBYSCORE', s.k.run, '-inf', int(s.now))
+    redis.call('ZADD', s.k.run, int(s.starts.lease), s.starts.id)
+    redis.call('PEXPIRE', s.k.run, int(retain))
+  end
+  for _, entry in ipairs(s.entries) do redis.call(unpack(entry)) end
+  for _, key in ipairs({ s.k.hash, s.k.due, s.k.log }) do redis.call('PEXPIRE', key, int(retain)) end
+  if s.notice and s.qw > s.now then redis.call('PUBLISH', s.k.channel, s.k.hash) end
+end
