@@ -1,0 +1,255 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/slotgate/slotgate/rules"
+)
+
+// maxInterim bounds the 1xx answers before the final one.
+const maxInterim = 16
+
+// answer is the head of a final answer and how its body ends.
+type answer struct {
+	status  int
+	fields  []rules.Field // as sent, hop-by-hop fields included
+	framing int64
+	// closes: the connection ends with this answer.
+	closes bool
+}
+
+// readAnswer reads up to the end of the final answer's head. method is that of
+// the request. Errors of the connection are returned as they are; every other
+// error means that what came is no answer to this request.
+func readAnswer(br *bufio.Reader, method string) (*answer, error) {
+	for range maxInterim {
+		a, err := readHead(br)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case a.status >= 200:
+			return a, a.frame(method)
+		case a.status == 100, a.status == 102, a.status == 103:
+			// Nothing to do with the result, and the client did not ask.
+		default:
+			return nil, fmt.Errorf("the backend sent status %d, which nobody asked for", a.status)
+		}
+	}
+	return nil, fmt.Errorf("the backend sent more than %d interim answers", maxInterim)
+}
+
+// readHead reads one status line with its fields. A bare LF ends a line too (RFC
+// 9112 section 2.2): what is read here is never copied on as bytes.
+func readHead(br *bufio.Reader) (*answer, error) {
+	raw, err := headBytes(br)
+	if err != nil {
+		return nil, err
+	}
+	text := string(raw)
+	_, _ = br.Discard(len(raw))
+
+	line, rest := cutLine(text)
+	a := &answer{}
+	http10, ok := a.parseStatus(line)
+	if !ok {
+		return nil, fmt.Errorf("the backend's answer begins with %.40q, which is no HTTP/1.1 status line", line)
+	}
+	a.fields = make([]rules.Field, 0, strings.Count(rest, "\n"))
+	for rest != "" {
+		line, rest = cutLine(rest)
+		if line == "" {
+			break
+		}
+		if err := a.parseField(line); err != nil {
+			return nil, err
+		}
+	}
+	a.closes = http10
+	for _, option := range connectionOptions(a.fields) {
+		switch {
+		case strings.EqualFold(option, "close"):
+			a.closes = true
+			return a, nil
+		case strings.EqualFold(option, "keep-alive"):
+			a.closes = false
+		}
+	}
+	if http10 {
+		for _, f := range a.fields {
+			if strings.EqualFold(f.Name, "Transfer-Encoding") {
+				return nil, errors.New("the backend sent Transfer-Encoding in an HTTP/1.0 answer")
+			}
+		}
+	}
+	return a, nil
+}
+
+// headBytes waits until the whole head is in the reader's buffer. The bytes are
+// valid until the next read.
+func headBytes(br *bufio.Reader) ([]byte, error) {
+	searched := 0
+	for {
+		b, _ := br.Peek(br.Buffered())
+		for i := searched; i < len(b); i++ {
+			if b[i] != '\n' {
+				continue
+			}
+			if tail := b[i+1:]; bytes.HasPrefix(tail, []byte("\n")) {
+				return b[:i+2], nil
+			} else if bytes.HasPrefix(tail, []byte("\r\n")) {
+				return b[:i+3], nil
+			}
+		}
+		searched = max(0, len(b)-3)
+		switch _, err := br.Peek(len(b) + 1); {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return nil, fmt.Errorf("the head of the backend's answer is longer than %d bytes", br.Size())
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+func cutLine(s string) (line, rest string) {
+	line, rest, _ = strings.Cut(s, "\n")
+	return strings.TrimSuffix(line, "\r"), rest
+}
+
+// parseStatus reads "HTTP/1.1 200 OK"; the reason has no meaning and is dropped.
+func (a *answer) parseStatus(line string) (http10, ok bool) {
+	const example = "HTTP/1.1 200"
+	if len(line) < len(example) || !strings.HasPrefix(line, "HTTP/1.") || line[8] != ' ' ||
+		len(line) > len(example) && line[len(example)] != ' ' {
+		return false, false
+	}
+	for _, digit := range line[9:12] {
+		if digit < '0' || digit > '9' {
+			return false, false
+		}
+		a.status = a.status*10 + int(digit-'0')
+	}
+	minor := line[7]
+	return minor == '0', minor >= '0' && minor <= '9' && a.status >= 100
+}
+
+func (a *answer) parseField(line string) error {
+	if strings.ContainsAny(line, "\r\x00") {
+		return errors.New("a header line of the backend's answer holds a CR or NUL")
+	}
+	if line[0] == ' ' || line[0] == '\t' {
+		// obs-fold: one blank stands for the break (RFC 9112 section 5.2).
+		if len(a.fields) == 0 {
+			return errors.New("the backend's answer begins with a continued header line")
+		}
+		last := &a.fields[len(a.fields)-1]
+		last.Value = strings.Trim(last.Value+" "+strings.Trim(line, " \t"), " ")
+		return nil
+	}
+	name, value, ok := strings.Cut(line, ":")
+	// A blank before the colon is removed from answers (RFC 9112 section 5.1).
+	name = strings.TrimRight(name, " \t")
+	if !ok || !isToken(name) {
+		return fmt.Errorf("a header line of the backend's answer has no valid name: %.40q", line)
+	}
+	a.fields = append(a.fields, rules.Field{Name: name, Value: strings.Trim(value, " \t")})
+	return nil
+}
+
+// frame finds out how the body ends (RFC 9112 section 6.3).
+func (a *answer) frame(method string) error {
+	var length, coding string
+	lengths, codings := 0, 0
+	for _, f := range a.fields {
+		switch {
+		case strings.EqualFold(f.Name, "Content-Length"):
+			length = f.Value
+			lengths++
+		case strings.EqualFold(f.Name, "Transfer-Encoding"):
+			coding = f.Value
+			codings++
+		}
+	}
+	switch {
+	case codings > 0 && lengths > 0:
+		return errors.New("the backend's answer has both Content-Length and Transfer-Encoding")
+	case codings > 1 || lengths > 1:
+		return errors.New("the backend's answer repeats its framing header")
+	case codings == 1 && !strings.EqualFold(coding, "chunked"):
+		return fmt.Errorf("the backend's answer has Transfer-Encoding %.40q; only chunked is known", coding)
+	}
+	a.framing = untilClose
+	if codings == 1 {
+		a.framing = chunked
+	}
+	if lengths == 1 {
+		var ok bool
+		if a.framing, ok = parseLength(length); !ok {
+			return fmt.Errorf("the backend's answer has Content-Length %.40q", length)
+		}
+	}
+	if method == "HEAD" || a.status == 204 || a.status == 304 {
+		a.framing = noBody
+	}
+	if a.framing == untilClose {
+		a.closes = true
+	}
+	return nil
+}
+
+// parseLength reads plain digits; no sign, no list, no overflow.
+func parseLength(s string) (int64, bool) {
+	if s == "" || len(s) > 18 {
+		return 0, false
+	}
+	var n int64
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
+}
+
+// isToken: RFC 9110 section 5.6.2.
+func isToken(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= 0x80 || !tokenBytes[c] {
+			return false
+		}
+	}
+	return s != ""
+}
+
+var tokenBytes = func() (t [128]bool) {
+	for c := range t {
+		t[c] = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.IndexByte("!#$%&'*+-.^_`|~", byte(c)) >= 0
+	}
+	return t
+}()
+
+// readers is a pool of read buffers; their size bounds the head of an answer.
+type readers struct {
+	pool sync.Pool
+	size int
+}
+
+func (r *readers) get(c *conn) *bufio.Reader {
+	if br, ok := r.pool.Get().(*bufio.Reader); ok {
+		br.Reset(c)
+		return br
+	}
+	return bufio.NewReaderSize(c, r.size)
+}
+
+func (r *readers) put(br *bufio.Reader) {
+	br.Reset(nil)
+	r.pool.Put(br)
+}

@@ -1,0 +1,101 @@
+package upstream
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// conn is one connection to the backend. It is used by one exchange at a time.
+type conn struct {
+	net.Conn
+	born      time.Time
+	idleSince time.Time
+	reused    bool
+
+	socket syscall.RawConn
+	secure bool             // TLS is spoken on the socket
+	peek   func(fd uintptr) // bound once, so that a check allocates nothing
+	peeked error
+	byte1  [1]byte
+}
+
+// dial connects until the deadline, at most for connect_timeout, TLS handshake
+// included.
+func (c *Client) dial(deadline time.Time) (*conn, error) {
+	ctx, cancel := context.WithDeadline(context.Background(), earlier(deadline, time.Now().Add(c.connect)))
+	defer cancel()
+	var d net.Dialer
+	nc, err := d.DialContext(ctx, c.target.network, c.target.address)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the backend: %w", err)
+	}
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		_ = nc.Close()
+		return nil, fmt.Errorf("connect to the backend: a %T has no socket to look at", nc)
+	}
+	socket, err := sc.SyscallConn()
+	if err != nil {
+		_ = nc.Close()
+		return nil, fmt.Errorf("connect to the backend: %w", err)
+	}
+	if c.target.tls != nil {
+		secure := tls.Client(nc, c.target.tls)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			_ = nc.Close()
+			return nil, fmt.Errorf("TLS handshake with the backend: %w", err)
+		}
+		nc = secure
+	}
+	return newConn(nc, socket, c.target.tls != nil), nil
+}
+
+func newConn(nc net.Conn, socket syscall.RawConn, secure bool) *conn {
+	c := &conn{Conn: nc, born: time.Now(), socket: socket, secure: secure}
+	c.peek = func(fd uintptr) {
+		_, _, c.peeked = unix.Recvfrom(int(fd), c.byte1[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	}
+	return c
+}
+
+// quiet reports that the connection is open and has nothing to read.
+func (c *conn) quiet() bool {
+	if c.readable() {
+		return false
+	}
+	if !c.secure {
+		return true
+	}
+	// TLS may have taken more from the socket than the last answer needed. With
+	// a deadline in the past, Read returns such bytes and never waits.
+	if c.SetReadDeadline(time.Unix(1, 0)) != nil {
+		return false
+	}
+	n, err := c.Read(c.byte1[:])
+	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && c.SetReadDeadline(time.Time{}) == nil
+}
+
+// readable reports, without waiting, that a read of the socket would return at
+// once: with data, with the end, or with an error.
+func (c *conn) readable() bool {
+	c.peeked = nil
+	if err := c.socket.Control(c.peek); err != nil {
+		return true
+	}
+	return !errors.Is(c.peeked, unix.EAGAIN)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

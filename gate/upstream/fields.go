@@ -1,0 +1,69 @@
+package upstream
+
+import (
+	"strings"
+
+	"github.com/slotgate/slotgate/rules"
+)
+
+// EndToEnd returns the fields that a proxy hands on, in their order: without
+// those that belong to one connection (RFC 9110 section 7.6.1), the fields that
+// the Connection list names among them. It reuses the memory of fields.
+func EndToEnd(fields []rules.Field) []rules.Field {
+	named := connectionOptions(fields)
+	kept := fields[:0]
+	for _, f := range fields {
+		if !hopByHop(f.Name) && !containsFold(named, f.Name) {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// connectionOptions lists what the Connection fields name; nil without one.
+func connectionOptions(fields []rules.Field) []string {
+	var options []string
+	for _, f := range fields {
+		if strings.EqualFold(f.Name, "Connection") {
+			for option := range strings.SplitSeq(f.Value, ",") {
+				options = append(options, strings.Trim(option, " \t"))
+			}
+		}
+	}
+	return options
+}
+
+// hopByHop reports the names that never cross a proxy. Expect is answered by the
+// gate itself, and trailers are not handed on, so neither is their list.
+func hopByHop(name string) bool {
+	switch len(name) {
+	case len("TE"):
+		return strings.EqualFold(name, "TE")
+	case len("Expect"):
+		return strings.EqualFold(name, "Expect")
+	case len("Upgrade"): // and Trailer
+		return strings.EqualFold(name, "Upgrade") || strings.EqualFold(name, "Trailer")
+	case len("Connection"): // and Keep-Alive
+		return strings.EqualFold(name, "Connection") || strings.EqualFold(name, "Keep-Alive")
+	case len("HTTP2-Settings"):
+		return strings.EqualFold(name, "HTTP2-Settings")
+	case len("Proxy-Connection"):
+		return strings.EqualFold(name, "Proxy-Connection")
+	case len("Transfer-Encoding"):
+		return strings.EqualFold(name, "Transfer-Encoding")
+	case len("Proxy-Authenticate"):
+		return strings.EqualFold(name, "Proxy-Authenticate")
+	case len("Proxy-Authorization"):
+		return strings.EqualFold(name, "Proxy-Authorization")
+	}
+	return false
+}
+
+func containsFold(names []string, name string) bool {
+	for _, n := range names {
+		if strings.EqualFold(n, name) {
+			return true
+		}
+	}
+	return false
+}

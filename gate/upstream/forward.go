@@ -1,0 +1,163 @@
+package upstream
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/slotgate/slotgate/gate"
+	"github.com/slotgate/slotgate/rules"
+)
+
+var _ gate.Backend = (*Client)(nil)
+
+// Forward sends a gated request once and reads the whole answer into memory, all
+// before the deadline. See gate.Backend.
+func (c *Client) Forward(f *gate.Forward) (*gate.BackendAnswer, error) {
+	began := time.Now()
+	e := exchange{client: c, pool: c.gated}
+	a, err := c.tryForward(&e, f)
+	c.observe(Exchange{Gated: true, Reused: e.reused, Took: time.Since(began), Err: err})
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (c *Client) tryForward(e *exchange, f *gate.Forward) (answer *gate.BackendAnswer, err error) {
+	done, retryAfter, err := c.breaker.allow()
+	if err != nil {
+		return nil, &gate.BackendError{Failure: gate.BreakerOpen, RetryAfter: retryAfter, Err: err}
+	}
+	// Reported also when this panics: a probe without a result would keep the
+	// breaker half-open for ever.
+	result := errors.New("the exchange did not end")
+	defer func() { done(result) }()
+	answer, err = e.forward(f)
+	result = err
+	return answer, err
+}
+
+// exchange is one request and its answer on one connection.
+type exchange struct {
+	client *Client
+	pool   *pool
+	conn   *conn
+	br     *bufio.Reader
+	sent   int64 // bytes of the request that were written
+	reused bool
+}
+
+func (e *exchange) forward(f *gate.Forward) (*gate.BackendAnswer, error) {
+	if err := e.connect(f.Deadline); err != nil {
+		return nil, err
+	}
+	r := f.Request
+	a, err := e.send(f.Deadline, r)
+	if err != nil {
+		e.end(false)
+		return nil, e.failure(err)
+	}
+	b := newBody(e.br, a.framing)
+	buf, err := e.client.readAll(b, a.framing, f.Limit)
+	if err != nil {
+		e.end(false)
+		return nil, e.failure(err)
+	}
+	e.end(!a.closes && b.atEnd())
+	return &gate.BackendAnswer{
+		Response: rules.Response{Status: a.status, Header: EndToEnd(a.fields), Body: buf.b},
+		Release:  buf.free,
+	}, nil
+}
+
+// connect gets a connection that may be written to.
+func (e *exchange) connect(deadline time.Time) error {
+	conn, err := e.pool.get(earlier(deadline, time.Now().Add(e.client.connect)))
+	if err != nil {
+		return &gate.BackendError{Failure: gate.NotConnected, Err: err}
+	}
+	e.conn, e.reused = conn, conn.reused
+	e.br = e.client.readers.get(conn)
+	return nil
+}
+
+// end gives the connection back or closes it.
+func (e *exchange) end(reusable bool) {
+	e.client.readers.put(e.br)
+	if reusable {
+		e.pool.put(e.conn)
+	} else {
+		e.pool.discard(e.conn)
+	}
+}
+
+// send writes a request with a complete body and reads the head of its answer.
+func (e *exchange) send(deadline time.Time, r *gate.Request) (*answer, error) {
+	if err := e.conn.SetDeadline(deadline); err != nil {
+		return nil, err
+	}
+	wrote := e.write(r, r.Body, int64(len(r.Body)))
+	if wrote != nil && (e.sent == 0 || isTimeout(wrote)) {
+		return nil, wrote
+	}
+	// A backend may answer, and close, before it has read everything.
+	a, err := readAnswer(e.br, r.Method)
+	if wrote != nil {
+		if err != nil {
+			return nil, wrote
+		}
+		a.closes = true
+	}
+	return a, err
+}
+
+// joinBelow is the size up to which a body is copied behind the head, so that
+// both leave in one packet.
+const joinBelow = 16 << 10
+
+// write sends the head and, if it is at hand, the body.
+func (e *exchange) write(r *gate.Request, body []byte, length int64) error {
+	head := headBuffers.Get().(*[]byte)
+	defer headBuffers.Put(head)
+	*head = appendHead((*head)[:0], r, e.client.target.authority, length)
+	if len(body) <= joinBelow {
+		*head = append(*head, body...)
+		return e.writeBytes(*head)
+	}
+	if err := e.writeBytes(*head); err != nil {
+		return err
+	}
+	return e.writeBytes(body)
+}
+
+func (e *exchange) writeBytes(b []byte) error {
+	n, err := e.conn.Write(b)
+	e.sent += int64(n)
+	return err
+}
+
+var headBuffers = sync.Pool{New: func() any { b := make([]byte, 0, 2<<10); return &b }}
+
+// failure says what is known after an exchange that brought no answer.
+func (e *exchange) failure(err error) error {
+	kind := gate.Broken
+	switch {
+	case e.sent == 0:
+		kind = gate.NotConnected
+	case isTimeout(err):
+		kind = gate.TimedOut
+	}
+	if err == io.EOF {
+		err = errors.New("the backend closed the connection without an answer")
+	}
+	return &gate.BackendError{Failure: kind, Err: err}
+}
+
+func isTimeout(err error) bool {
+	var ne net.Error
+	return errors.As(err, &ne) && ne.Timeout()
+}

@@ -1,0 +1,251 @@
+package upstream
+
+import (
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/slotgate/slotgate/gate"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// Unknown is the length of a request body that is sent in chunks.
+const Unknown int64 = -1
+
+// Stream is an answer whose body is still on its way.
+type Stream struct {
+	Status int
+	Header []rules.Field // end-to-end, in order
+	// Length of Body in bytes; -1 when only its end will tell.
+	Length int64
+	// Body must be closed, also when it is empty or was read to its end. A body
+	// that the backend cut ends in io.ErrUnexpectedEOF, never in io.EOF.
+	Body io.ReadCloser
+	// Early: the backend answered before it had read the whole request, the rest
+	// of which was not read from the request's body either.
+	Early bool
+}
+
+// RequestBodyError is a failure to read the client's body; the backend is not to
+// blame.
+type RequestBodyError struct{ Err error }
+
+func (e *RequestBodyError) Error() string { return "read the request body: " + e.Err.Error() }
+func (e *RequestBodyError) Unwrap() error { return e.Err }
+
+// Pass streams an ungated request to the backend, once, and returns when the head
+// of the answer is there. Memory stays constant whatever the lengths. length is
+// that of body in bytes, or Unknown; a nil body is none. Time-outs are
+// Options.Timeout: for each write, for the head, for each read.
+//
+// The error is a *RequestBodyError or a *gate.BackendError. Pass does not use the
+// breaker: slow pages must not stop bookings.
+func (c *Client) Pass(r *gate.Request, body io.Reader, length int64) (*Stream, error) {
+	began := time.Now()
+	e := exchange{client: c, pool: c.open}
+	s, err := c.pass(&e, r, body, length)
+	c.observe(Exchange{Reused: e.reused, Took: time.Since(began), Err: err})
+	return s, err
+}
+
+func (c *Client) pass(e *exchange, r *gate.Request, body io.Reader, length int64) (*Stream, error) {
+	up := upload{exchange: e, body: body, length: length}
+	if body == nil {
+		up.length = 0
+	}
+	if err := up.prefetch(); err != nil {
+		return nil, err
+	}
+	if err := e.connect(time.Now().Add(c.connect)); err != nil {
+		return nil, err
+	}
+	a, err := up.run(r)
+	if err != nil {
+		e.end(false)
+		if _, ok := err.(*RequestBodyError); ok {
+			return nil, err
+		}
+		return nil, e.failure(err)
+	}
+	s := &Stream{Status: a.status, Length: -1, Early: !up.complete}
+	if a.framing >= 0 || a.framing == noBody {
+		s.Length = max(a.framing, 0)
+	}
+	s.Body = &download{exchange: *e, body: newBody(e.br, a.framing), keep: !a.closes && up.complete}
+	s.Header = EndToEnd(a.fields)
+	return s, nil
+}
+
+// upload sends a request whose body comes from the client.
+type upload struct {
+	*exchange
+	body     io.Reader
+	length   int64
+	short    []byte  // the whole body, if it is short
+	early    *answer // came before the request was sent
+	complete bool    // everything was sent
+}
+
+// prefetch reads a short body before a connection is taken, so that a client that
+// sends it slowly, or not at all, keeps no connection to the backend.
+func (up *upload) prefetch() error {
+	if up.length <= 0 || up.length > joinBelow {
+		return nil
+	}
+	up.short = make([]byte, up.length)
+	if _, err := io.ReadFull(up.body, up.short); err != nil {
+		return &RequestBodyError{Err: unexpected(err)}
+	}
+	return nil
+}
+
+// run sends the request and reads the head of its answer.
+func (up *upload) run(r *gate.Request) (*answer, error) {
+	wrote := up.send(r)
+	if _, ok := wrote.(*RequestBodyError); ok || wrote != nil && up.sent == 0 {
+		return nil, wrote
+	}
+	up.complete = up.complete && wrote == nil
+	if up.early != nil {
+		return up.early, nil
+	}
+	if wrote != nil && !up.conn.readable() {
+		return nil, wrote
+	}
+	if err := up.conn.SetReadDeadline(time.Now().Add(up.client.timeout)); err != nil {
+		return nil, err
+	}
+	a, err := readAnswer(up.br, r.Method)
+	if err != nil && wrote != nil {
+		err = wrote
+	}
+	return a, err
+}
+
+// send writes head and body, or as much as the backend wants to read.
+func (up *upload) send(r *gate.Request) error {
+	framing := up.length
+	if framing == Unknown {
+		framing = chunked
+	}
+	if err := up.refreshWrite(); err != nil {
+		return err
+	}
+	if err := up.write(r, up.short, framing); err != nil {
+		return err
+	}
+	if up.length == 0 || up.short != nil {
+		up.complete = true
+		return nil
+	}
+	buf := copyBuffers.Get().(*[]byte)
+	defer copyBuffers.Put(buf)
+	for left := up.length; ; {
+		room := (*buf)[chunkRoom : len(*buf)-2]
+		if left > 0 {
+			room = room[:min(left, int64(len(room)))]
+		}
+		n, err := up.body.Read(room)
+		if n > 0 {
+			if refused, err := up.lookEarly(r); refused || err != nil {
+				return err
+			}
+			if err := up.writePart(*buf, n); err != nil {
+				return err
+			}
+			left -= int64(n)
+		}
+		switch {
+		case err == io.EOF && up.length == Unknown:
+			up.complete = true
+			return up.writeBytes([]byte("0\r\n\r\n"))
+		case left == 0:
+			up.complete = true
+			return nil
+		case err != nil:
+			return &RequestBodyError{Err: unexpected(err)}
+		}
+	}
+}
+
+// chunkRoom is kept free before the data for the line with its size.
+const chunkRoom = len("ffffffff\r\n")
+
+var copyBuffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+
+// writePart sends buf[chunkRoom:chunkRoom+n], framed as a chunk where needed.
+func (up *upload) writePart(buf []byte, n int) error {
+	if err := up.refreshWrite(); err != nil {
+		return err
+	}
+	part := buf[chunkRoom : chunkRoom+n]
+	if up.length == Unknown {
+		var line [chunkRoom]byte
+		size := append(strconv.AppendInt(line[:0], int64(n), 16), '\r', '\n')
+		start := chunkRoom - len(size)
+		copy(buf[start:], size)
+		part = append(buf[start:chunkRoom+n], '\r', '\n')
+	}
+	return up.writeBytes(part)
+}
+
+// earlyLook bounds a look at an answer of which only a part has come.
+const earlyLook = time.Millisecond
+
+// lookEarly looks whether the backend has answered before it was sent the whole
+// request. After a refusal the rest is not sent; after a good answer it is.
+func (up *upload) lookEarly(r *gate.Request) (refused bool, err error) {
+	if up.early != nil || !up.conn.readable() {
+		return false, nil
+	}
+	if err := up.conn.SetReadDeadline(time.Now().Add(earlyLook)); err != nil {
+		return false, err
+	}
+	a, err := readAnswer(up.br, r.Method)
+	switch {
+	case err == nil:
+		up.early = a
+		return a.status >= 300, nil
+	case isTimeout(err):
+		return false, nil
+	}
+	return false, err
+}
+
+func (up *upload) refreshWrite() error {
+	return up.conn.SetWriteDeadline(time.Now().Add(up.client.timeout))
+}
+
+// download is the body of a streamed answer.
+type download struct {
+	exchange
+	*body
+	keep   bool
+	closed bool
+}
+
+func (d *download) Read(p []byte) (int, error) {
+	if d.body.br.Buffered() == 0 {
+		if err := d.conn.SetReadDeadline(time.Now().Add(d.client.timeout)); err != nil {
+			return 0, err
+		}
+	}
+	return d.body.Read(p)
+}
+
+// Close gives the connection back if the answer was read to its end.
+func (d *download) Close() error {
+	if !d.closed {
+		d.closed = true
+		d.end(d.keep && d.atEnd())
+	}
+	return nil
+}
+
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
