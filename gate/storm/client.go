@@ -2,6 +2,7 @@ package storm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -11,7 +12,7 @@ import (
 type client struct {
 	storm       *storm
 	connections []*connection
-	refused     *TransportError // why the last connect failed
+	refused     *TransportError // why its first failed connect failed
 	request     []byte          // buffers, used again for each request
 	scratch     []byte
 	body        bytes.Buffer
@@ -53,7 +54,7 @@ func (c *client) connection(ctx context.Context, target int) (*connection, *Tran
 	}
 	fresh, err := c.storm.targets[target].connect(ctx, c.storm.options.Timeout)
 	if err != nil {
-		c.refused = err
+		c.refused = cmp.Or(c.refused, err)
 		return nil, err
 	}
 	c.storm.opened.Add(1)

@@ -147,7 +147,9 @@ func (c *connection) send(ctx context.Context, asked *http.Request, request []by
 	}
 	if failed != nil || !c.usable {
 		c.close()
+		return got, nil
 	}
+	c.SetDeadline(time.Time{}) // idleness has no limit on this side
 	return got, nil
 }
 

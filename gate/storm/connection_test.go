@@ -258,6 +258,15 @@ func TestIdleCloseCostsNoRequest(t *testing.T) {
 	}
 }
 
+// A connection that is idle for longer than one answer may take is kept.
+func TestIdleConnectionIsKept(t *testing.T) {
+	url := rawServer(t, answerWith("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false))
+	report := mustRun(t, Options{Targets: []string{url}, Clients: 1, Requests: 3, Rate: 2.5, Timeout: 200 * time.Millisecond})
+	if report.Statuses[200] != 3 || report.Connections != 1 {
+		t.Errorf("statuses %v, errors %v, %d connections", report.Statuses, report.Errors, report.Connections)
+	}
+}
+
 // The answer to a request that the server did not read to its end counts.
 func TestEarlyAnswerToLongBody(t *testing.T) {
 	url := rawServer(t, func(conn net.Conn) {

@@ -140,7 +140,8 @@ func TestKeysAreDistinctAndFollowFromTheSeed(t *testing.T) {
 			seen[key] = true
 		}
 	}
-	if keyOf(1, 5) != keyOf(1, 5) {
-		t.Error("the same request has two keys")
+	first := keyOf(1, 5)
+	if again := keyOf(1, 5); again != first {
+		t.Errorf("request 5 has keys %s and %s", first, again)
 	}
 }
