@@ -8,8 +8,8 @@ import (
 // Config is the whole configuration file after defaults and cross-field checks.
 // Field order follows the documentation. The tags are the schema, from which the
 // loader and the JSON Schema both work: yaml is the name users write, enum the
-// words that are allowed, min and max the bounds as they would be written, doc
-// what an editor shows.
+// words that are allowed (in a list: for its entries), min and max the bounds as
+// they would be written, doc what an editor shows.
 type Config struct {
 	Version  int                    `yaml:"version" min:"1" max:"1" doc:"of this schema"`
 	Server   ServerConfig           `yaml:"server" doc:"the listener that clients reach"`
@@ -187,7 +187,7 @@ type IdempotencyConfig struct {
 	Wait        time.Duration `yaml:"wait" doc:"409 in-flight beyond"`
 	Unknown     string        `yaml:"unknown" enum:"auto,retry,reject,probe" doc:"auto: retry where an outcomes line names duplicate, else reject"`
 	Issue       IssueConfig   `yaml:"issue" doc:"hands out one-time request ids with the booking page"`
-	Store       []Outcome     `yaml:"store" doc:"outcomes that are kept and replayed"`
+	Store       []Outcome     `yaml:"store" enum:"booked,duplicate,refused,sold_out,done" doc:"outcomes that are kept and replayed"`
 	MaxResponse Size          `yaml:"max_response" doc:"beyond: kept without body"`
 }
 
@@ -214,7 +214,7 @@ type LimitConfig struct {
 // OutcomeConfig is one line of outcomes: answers that fit When mean Is.
 type OutcomeConfig struct {
 	When WhenConfig `yaml:"when" doc:"all conditions must hold"`
-	Is   Outcome    `yaml:"is"`
+	Is   Outcome    `yaml:"is" enum:"booked,refused,sold_out,duplicate,busy,unknown,done" doc:"what such an answer means"`
 }
 
 // WhenConfig lists conditions on an answer; all that are present must hold.
@@ -228,7 +228,7 @@ type WhenConfig struct {
 // RetryConfig repeats a request inside the gate when the backend said it did not
 // execute it. Attempts counts the first one too.
 type RetryConfig struct {
-	On         []Outcome     `yaml:"on" doc:"such as [busy]"`
+	On         []Outcome     `yaml:"on" enum:"busy" doc:"such as [busy]"`
 	Attempts   int           `yaml:"attempts" min:"1" max:"10" doc:"the first one included"`
 	Backoff    time.Duration `yaml:"backoff" min:"1ms" doc:"doubles each time, full jitter"`
 	MaxBackoff time.Duration `yaml:"max_backoff" min:"1ms"`

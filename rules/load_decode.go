@@ -36,7 +36,7 @@ func (d *document) decode(p place, v reflect.Value, tag reflect.StructTag) {
 	case reflect.Map:
 		d.decodeMap(p, v)
 	case reflect.Slice:
-		d.decodeList(p, v)
+		d.decodeList(p, v, tag)
 	case reflect.String:
 		d.decodeString(p, v, tag)
 	default:
@@ -96,7 +96,7 @@ func (d *document) decodeMap(p place, v reflect.Value) {
 }
 
 // decodeList keeps an entry for each that is written, so that indexes agree.
-func (d *document) decodeList(p place, v reflect.Value) {
+func (d *document) decodeList(p place, v reflect.Value, tag reflect.StructTag) {
 	if p.value.Kind != yaml.SequenceNode {
 		p.unreadablef("takes a list, not %s: write [%s]", describe(p.value), p.value.Value)
 		return
@@ -107,7 +107,7 @@ func (d *document) decodeList(p place, v reflect.Value) {
 		if elem.Kind() == reflect.Pointer {
 			elem.Set(newDefault(elem.Type().Elem()))
 		}
-		d.decode(p.item(i), elem, "")
+		d.decode(p.item(i), elem, tag)
 	}
 	v.Set(list)
 }
@@ -118,20 +118,28 @@ func (d *document) decodeString(p place, v reflect.Value, tag reflect.StructTag)
 		p.unreadablef("takes text, not %s: quote it if it is text", describe(p.value))
 		return
 	}
-	if words := tag.Get("enum"); words != "" {
-		allowed := strings.Split(words, ",")
-		if !slices.Contains(allowed, s.text) {
-			p.unreadablef("%q is not one of %s%s", s.text, strings.Join(allowed, ", "), didYouMean(s.text, allowed))
-			return
-		}
+	if p.allows(s.text, tag) {
+		v.SetString(s.text)
 	}
-	v.SetString(s.text)
+}
+
+// allows reports a word that is none of an enum's.
+func (p place) allows(word string, tag reflect.StructTag) bool {
+	enum, limited := tag.Lookup("enum")
+	if words := strings.Split(enum, ","); limited && !slices.Contains(words, word) {
+		p.unreadablef("%q is not one of %s%s", word, strings.Join(words, ", "), didYouMean(word, words))
+		return false
+	}
+	return true
 }
 
 func (d *document) decodeText(p place, v reflect.Value, t textType, tag reflect.StructTag) {
 	s, ok := d.scalar(p.value)
 	if !ok {
 		p.unreadablef("takes %s, not %s", t.want, describe(p.value))
+		return
+	}
+	if !p.allows(s.text, tag) {
 		return
 	}
 	parsed, err := t.parse(s)

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"gopkg.in/yaml.v3"
@@ -88,6 +89,12 @@ func (p place) message(format string, args []any) string {
 		return text
 	}
 	return p.path + ": " + text
+}
+
+// hidesKeys reports whether a key of the mapping could not be read: then nobody
+// can say what it does not hold.
+func (p place) hidesKeys() bool {
+	return p.written && slices.ContainsFunc(p.value.Content, func(n *yaml.Node) bool { return p.doc.unreadable[n] })
 }
 
 // broken reports whether the place, or anything in it, has a fault: then warnings

@@ -151,6 +151,16 @@ var sourcesByWord = map[string]Source{
 	"form": FromForm, "json": FromJSON, "ip": FromIP, "const": FromConst,
 }
 
+// String is the extractor's short form.
+func (e Extractor) String() string {
+	for word, source := range sourcesByWord {
+		if source == e.Source {
+			return word + ":" + e.Name
+		}
+	}
+	return "invalid"
+}
+
 var (
 	tokenPattern   = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") // RFC 9110, 5.6.2
 	pointerPattern = regexp.MustCompile(`^(/([^~]|~[01])*)?$`)           // RFC 6901, 3, with the next line

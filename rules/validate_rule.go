@@ -69,7 +69,8 @@ func (v *validator) units(p place, r *RuleConfig) {
 			slot.faultf("is required for action book: write where the request says what is booked, such as path:lesson")
 		}
 	}
-	if declared := v.doc.top().field("pools").field(r.Pool); r.Pool != "" && !declared.written {
+	pools := v.doc.top().field("pools")
+	if r.Pool != "" && !pools.field(r.Pool).written && !pools.hidesKeys() {
 		pool.faultf("there is no pool %s%s", r.Pool, didYouMean(r.Pool, sortedKeys(v.cfg.Pools)))
 	}
 	if len(r.Units) > 1 {
