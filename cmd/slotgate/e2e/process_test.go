@@ -1,0 +1,184 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotgate/slotgate/cmd/legacybooking/booking"
+	"github.com/slotgate/slotgate/gate/testbed"
+)
+
+// TestTenThousandOfEverything: memory and metrics are bounded by configuration,
+// whatever arrives.
+func TestTenThousandOfEverything(t *testing.T) {
+	const n = 10000
+	backend := startLegacy(t, booking.Options{Style: booking.Conditional, Lessons: n, Seats: 1})
+	for _, kind := range []string{"memory", "redis"} {
+		t.Run(kind, func(t *testing.T) {
+			if err := backend.Reset(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			store := memoryStore + ", max_memory: 64MiB"
+			var redis *testbed.RedisServer
+			if kind == "redis" {
+				redis = testbed.Redis(t)
+				store = redisStore(redis.Addr())
+			}
+			gate := startGate(t, lessons(backend.url, store, "", "capacity: 1, one_per_subject: true",
+				keyed+"    limits: { subject: { rate: 100/s, burst: 100 }, client: { rate: 100000/s, burst: 100000 } }\n"))
+			crowd(t, []string{gate.url}, n, 200, 16, 200, 0.001) // warm
+			before, series := gate.rss(), countSeries(t, gate)
+			report, _ := crowd(t, []string{gate.url}, n, n, 32, n, 0.001)
+			grown, more := gate.rss()-before, countSeries(t, gate)-series
+			stored := "in the process"
+			if redis != nil {
+				stored = fmt.Sprintf("%d KiB in Redis", redisMemory(t, redis.Addr())>>10)
+			}
+			t.Logf("%s: %d requests; RSS %.1f MiB, grown by %.1f MiB; state %s; %d series, %d more",
+				kind, report.Sent, float64(gate.rss())/(1<<20), float64(grown)/(1<<20), stored, series, more)
+			if grown > rssGrowth {
+				t.Errorf("RSS grew by %d MiB", grown>>20)
+			}
+			if more > 5 { // decisions and outcomes first seen meanwhile, never one per slot
+				t.Errorf("%d more series", more)
+			}
+		})
+	}
+}
+
+func countSeries(t testing.TB, g *gateProcess) (n int) {
+	t.Helper()
+	resp, err := http.Get(g.admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		if line := lines.Text(); line != "" && !strings.HasPrefix(line, "#") {
+			n++
+		}
+	}
+	return n
+}
+
+func redisMemory(t testing.TB, addr string) (bytes int64) {
+	t.Helper()
+	conn := dial(t, addr)
+	if _, err := fmt.Fprint(conn, "INFO memory\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
+		if _, err := fmt.Sscanf(lines.Text(), "used_memory_dataset:%d", &bytes); err == nil {
+			return bytes
+		}
+	}
+	t.Fatal("no used_memory_dataset")
+	return 0
+}
+
+// TestRedisComesAndGoes: the gate starts without its store, passes through while
+// it is away, and decides again when it is back. No answer is a 500.
+func TestRedisComesAndGoes(t *testing.T) {
+	backend := startLegacy(t, booking.Options{Style: booking.Conditional, Lessons: 200, Seats: 1})
+	redis := testbed.Redis(t)
+	redis.Kill()
+	gate := startGate(t, lessons(backend.url, redisStore(redis.Addr()), "", "capacity: 1", ""))
+	a := book(gate.url, 1, "ann")
+	expect(t, a, 201, "passthrough", "booked")
+	if a.header.Get("Gate-Mode") != "degraded" || a.header.Get("Gate-Bound") != "backend" {
+		t.Fatalf("%v", a)
+	}
+	redis.Restart()
+	lesson := 1
+	awaitDecision := func(want string) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); ; {
+			lesson++
+			a := book(gate.url, lesson, "ann")
+			if a.err != nil || a.status != 201 {
+				t.Fatalf("lesson %d: %v", lesson, a)
+			}
+			if a.header.Get("Gate-Decision") == want {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("still %v", a)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	awaitDecision("admitted")
+	redis.Freeze()
+	awaitDecision("passthrough")
+	redis.Resume()
+	awaitDecision("admitted")
+	if n := backend.Stats().Bookings; n != int64(lesson) {
+		t.Errorf("%d bookings of %d requests", n, lesson)
+	}
+
+	reject := startGate(t, lessons(backend.url, redisStore("127.0.0.1:1"), "", "capacity: 1", "    on_store_failure: reject\n"))
+	a = book(reject.url, 200, "ann")
+	expect(t, a, 503, "store-down", "")
+	if a.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+}
+
+// TestSIGTERMFinishesWhatRuns: a forwarded request is answered and settled, then the
+// program ends with status 0.
+func TestSIGTERMFinishesWhatRuns(t *testing.T) {
+	redis := testbed.Redis(t)
+	inside, release := make(chan struct{}, 1), make(chan struct{})
+	backend := startLegacy(t, booking.Options{Style: booking.Conditional, Lessons: 1, Seats: 1, BeforeWrite: func() { inside <- struct{}{}; <-release }})
+	config := lessons(backend.url, redisStore(redis.Addr()), "", "capacity: 1", "")
+	gate := startGate(t, config)
+	answered := make(chan answer, 1)
+	go func() { answered <- book(gate.url, 1, "ann") }()
+	<-inside
+	stopped := make(chan error, 1)
+	go func() { stopped <- gate.stop() }()
+	for { // the listener closes
+		conn, err := net.Dial("tcp", strings.TrimPrefix(gate.url, "http://"))
+		if err != nil {
+			break
+		}
+		conn.Close()
+		time.Sleep(5 * time.Millisecond)
+	}
+	close(release)
+	expect(t, <-answered, 201, "admitted", "booked")
+	if err := <-stopped; err != nil {
+		t.Errorf("slotgate ended with %v\n%s", err, gate.log)
+	}
+	if s := startGate(t, config).slot("lessons", "1"); s.Confirmed != 1 || s.Held != 0 {
+		t.Errorf("not settled: confirmed %d, held %d", s.Confirmed, s.Held)
+	}
+}
+
+// TestUnmatchedTrafficPasses: what no rule matches is the backend's business.
+func TestUnmatchedTrafficPasses(t *testing.T) {
+	backend := startLegacy(t, booking.Options{Style: booking.Conditional, Lessons: 1, Seats: 3})
+	gate := startGate(t, lessons(backend.url, memoryStore, "", "capacity: 3", ""))
+	for _, path := range []string{"/api/lessons/1", "/_stats", "/nowhere?a=1&a=2"} {
+		direct, through := send("GET", backend.url+path, ""), send("GET", gate.url+path, "")
+		if through.status != direct.status || (path == "/api/lessons/1" && string(through.body) != string(direct.body)) {
+			t.Errorf("%s: %v, want %v", path, through, direct)
+		}
+		for name := range through.header {
+			if strings.HasPrefix(name, "Gate-") {
+				t.Errorf("%s carries %s", path, name)
+			}
+		}
+	}
+	booked := book(gate.url, 1, "ann", "Gate-Decision: admitted")
+	expect(t, booked, 201, "admitted", "booked")
+	cancel := send("DELETE", gate.url+booked.header.Get("Location"), "")
+	if cancel.status != 200 {
+		t.Errorf("cancel through the gate: %v", cancel)
+	}
+}
