@@ -38,7 +38,7 @@ type reading struct {
 
 func (p *reading) String() string {
 	if p.text != "" {
-		return p.text
+		return strings.Clone(p.text) // so that segments can live on the reader's stack
 	}
 	var b strings.Builder
 	for _, s := range p.segments {
@@ -90,9 +90,29 @@ func readPath(raw string, buf []string) (first reading, others []reading, err er
 	return first, others, nil
 }
 
-// suspect stands, in a suspect reading, for what cannot be read; a segment with
-// it may be any segment.
+// suspect stands, in a suspect reading, for what cannot be read: any text, or none.
 const suspect = '\x00'
+
+// mayBe reports whether a suspect segment could be a literal.
+func mayBe(segment, literal string) bool {
+	known := strings.Split(foldCase(segment), string(suspect))
+	last := len(known) - 1
+	rest, ok := strings.CutPrefix(foldCase(literal), known[0])
+	if !ok || last == 0 {
+		return ok && rest == ""
+	}
+	if rest, ok = strings.CutSuffix(rest, known[last]); !ok {
+		return false
+	}
+	for _, k := range known[1:last] {
+		i := strings.Index(rest, k)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(k):]
+	}
+	return true
+}
 
 // suspectPaths lists what a path without a normal form might be taken for: with
 // encoded slashes and backslashes kept inside their segment, with them as
@@ -189,6 +209,9 @@ func suspectText(raw string, separator byte) string {
 			decoded, ok := unhexPair(raw, i+1)
 			if !ok {
 				out = append(out, suspect)
+				if isUnicodeEscape(raw[i:]) {
+					i += len("%uXXXX") - 1
+				}
 				continue
 			}
 			c, encoded = decoded, true
@@ -204,6 +227,16 @@ func suspectText(raw string, separator byte) string {
 		}
 	}
 	return string(out)
+}
+
+// isUnicodeEscape reports whether s begins with %uXXXX, which old IIS decodes.
+func isUnicodeEscape(s string) bool {
+	if len(s) < len("%uXXXX") || s[1] != 'u' && s[1] != 'U' {
+		return false
+	}
+	_, ok1 := unhexPair(s, 2)
+	_, ok2 := unhexPair(s, 4)
+	return ok1 && ok2
 }
 
 // dotOrder is which of two clean-ups a server does first.

@@ -167,11 +167,7 @@ func (t *Template) mayFit(p *reading) bool {
 		return false
 	}
 	for i := range t.segments {
-		s, got := &t.segments[i], p.segments[i]
-		if s.name != "" || strings.IndexByte(got, suspect) >= 0 {
-			continue
-		}
-		if !strings.EqualFold(decodeSegment(got), s.literal) {
+		if s := &t.segments[i]; s.name == "" && !mayBe(p.segments[i], s.literal) {
 			return false
 		}
 	}
