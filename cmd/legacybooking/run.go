@@ -68,9 +68,9 @@ func parse(args []string, stdout io.Writer) (settings, error) {
 	s := settings{options: booking.Options{Style: booking.Naive}}
 	flags := flag.NewFlagSet("legacybooking", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the caller prints the error, on one line
-	flags.StringVar(&s.listen, "listen", "127.0.0.1:9000", "serve at this `address`")
-	flags.StringVar(&s.options.Database, "db", booking.InMemory, "`database`: a postgres:// URL, the path of a SQLite file, or :memory:")
-	flags.Func("style", "how a seat is taken: `naive`, conditional, optimistic or rowlock (default naive)", func(name string) (err error) {
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:9000", "serve at this `address` (default 127.0.0.1:9000)")
+	flags.StringVar(&s.options.Database, "db", booking.InMemory, "`database`: a postgres:// URL, the path of a SQLite file, or :memory: (default)")
+	flags.Func("style", "how a seat is taken, a `style`: naive (default), conditional, optimistic or rowlock", func(name string) (err error) {
 		s.options.Style, err = booking.ParseStyle(name)
 		return err
 	})
@@ -78,14 +78,16 @@ func parse(args []string, stdout io.Writer) (settings, error) {
 	flags.BoolVar(&s.options.Envelope, "envelope", false, `answer HTTP 200 always, with {"code","msg","data"}`)
 	flags.DurationVar(&s.options.Delay, "delay", 0, "work inside a booking, between read and write")
 	flags.DurationVar(&s.options.CommitThenDelay, "commit-then-delay", 0, "wait between the commit of a booking and its answer")
-	flags.IntVar(&s.options.Lessons, "lessons", 20, "create lessons 1 to `N`")
-	flags.IntVar(&s.options.Seats, "seats", 5, "with `M` seats each")
+	flags.IntVar(&s.options.Lessons, "lessons", 20, "create lessons 1 to `N` (default 20)")
+	flags.IntVar(&s.options.Seats, "seats", 5, "with `M` seats each (default 5)")
 	flags.Usage = func() {}
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(stdout, usage)
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
+		flags.VisitAll(func(f *flag.Flag) {
+			value, meaning := flag.UnquoteUsage(f)
+			fmt.Fprintf(stdout, "  %-30s %s\n", strings.TrimSpace("--"+f.Name+" "+value), meaning)
+		})
 		return s, err
 	}
 	if err == nil && flags.NArg() > 0 {

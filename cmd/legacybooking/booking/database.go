@@ -35,7 +35,7 @@ func openDatabase(ctx context.Context, e engine, stats *recorder) (*database, er
 	pool := e.open()
 	if err := pool.PingContext(ctx); err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("open database: %w", err)
+		return nil, fmt.Errorf("open %s: %w", e.name(), err)
 	}
 	return &database{statements: statements{on: pool, stats: stats}, pool: pool, engine: e}, nil
 }
@@ -64,9 +64,7 @@ func (d *database) createTables(ctx context.Context, constraints bool) error {
 // a constraint or another transaction forbade comes back as the failure the
 // client is to hear.
 func (d *database) transact(ctx context.Context, work func(*transaction) error) error {
-	if d.engine.enter() {
-		d.stats.lockWait()
-	}
+	d.engine.enter(d.stats.lockWait)
 	defer d.engine.leave()
 	err := d.commit(ctx, work)
 	switch d.engine.classify(err) {

@@ -7,15 +7,17 @@ import (
 
 // engine is what differs between the databases.
 type engine interface {
+	// name says what is opened, for errors; it holds no password.
+	name() string
 	open() *sql.DB
 	tables(constraints bool) string
 	// tablesExist is a query for one boolean.
 	tablesExist() string
 	// forUpdate ends a SELECT that is to lock the rows it finds.
 	forUpdate() string
-	// enter waits until a transaction that writes may begin, leave ends its
-	// turn. waited tells whether another transaction was in the way.
-	enter() (waited bool)
+	// enter returns when a transaction that writes may begin; if another is in
+	// the way, it calls waiting first. leave ends the turn.
+	enter(waiting func())
 	leave()
 	// rowLocked tells whether a statement that is about to lock the row of
 	// lesson_slot picked by where will have to wait for another transaction.

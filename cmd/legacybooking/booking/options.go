@@ -50,9 +50,9 @@ type Options struct {
 	Delay time.Duration
 	// CommitThenDelay passes between the commit of a booking and its answer.
 	CommitThenDelay time.Duration
-	// AfterCommit, if set, is called between the commit of a booking and its
-	// answer, by concurrent requests at the same time.
-	AfterCommit func()
+	// BeforeWrite and AfterCommit, if set, are called where Delay and
+	// CommitThenDelay pass, before them, by concurrent requests at once.
+	BeforeWrite, AfterCommit func()
 	// Lessons are created with the ids 1 to Lessons and Seats seats each;
 	// those that exist are left as they are.
 	Lessons, Seats int

@@ -26,6 +26,10 @@ func newPostgres(url string) (postgres, error) {
 	return postgres{config}, nil
 }
 
+func (p postgres) name() string {
+	return fmt.Sprintf("PostgreSQL database %q at %s:%d", p.config.Database, p.config.Host, p.config.Port)
+}
+
 func (p postgres) open() *sql.DB {
 	db := stdlib.OpenDB(*p.config)
 	db.SetMaxOpenConns(postgresConnections)
@@ -44,7 +48,7 @@ func (postgres) tablesExist() string { return "SELECT to_regclass('lesson_slot')
 
 func (postgres) forUpdate() string { return " FOR UPDATE" }
 
-func (postgres) enter() bool { return false }
+func (postgres) enter(func()) {}
 
 func (postgres) leave() {}
 

@@ -23,7 +23,6 @@ type bookingData struct {
 	BookingID int64  `json:"booking_id"`
 	LessonID  int64  `json:"lesson_id"`
 	StudentID string `json:"student_id"`
-	Seats     int64  `json:"seats"`
 }
 
 type lessonData struct {
@@ -62,7 +61,7 @@ func (s *Server) handleBook(w http.ResponseWriter, r *http.Request) {
 // which is before a client can hear of it.
 func (s *Server) book(ctx context.Context, o order) (bookingData, error) {
 	defer s.stats.begin(o.lesson)()
-	booking := bookingData{LessonID: o.lesson, StudentID: o.student, Seats: o.seats}
+	booking := bookingData{LessonID: o.lesson, StudentID: o.student}
 	id, err := s.take(ctx, o)
 	if errors.Is(err, errSoldOut) || errors.Is(err, errDuplicate) {
 		// A student who has a seat hears so even if it was the last one.
@@ -80,10 +79,7 @@ func (s *Server) book(ctx context.Context, o order) (bookingData, error) {
 		return booking, err
 	}
 	s.stats.count(func(stats *Stats) { stats.Bookings++ })
-	if s.options.AfterCommit != nil {
-		s.options.AfterCommit()
-	}
-	s.pause(s.options.CommitThenDelay)
+	s.linger()
 	booking.BookingID = id
 	return booking, nil
 }

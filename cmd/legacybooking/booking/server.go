@@ -96,6 +96,22 @@ func (s *Server) Close() error {
 	return nil
 }
 
+// work is what a booking does between deciding and writing.
+func (s *Server) work() {
+	if s.options.BeforeWrite != nil {
+		s.options.BeforeWrite()
+	}
+	s.pause(s.options.Delay)
+}
+
+// linger is what happens between a commit and its answer.
+func (s *Server) linger() {
+	if s.options.AfterCommit != nil {
+		s.options.AfterCommit()
+	}
+	s.pause(s.options.CommitThenDelay)
+}
+
 // pause lasts d, or until Close.
 func (s *Server) pause(d time.Duration) {
 	if d <= 0 {

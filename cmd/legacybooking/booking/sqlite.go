@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/url"
 	"path/filepath"
 
@@ -20,13 +21,14 @@ const sqliteConnections = 8
 // they reach the database, in order of arrival: left to SQLite they would poll
 // for its lock, and the unlucky would starve.
 type sqlite struct {
+	path        string
 	dsn         string
 	connections int
 	turn        chan struct{} // full while a transaction writes
 }
 
 func newSQLite(path string) *sqlite {
-	s := &sqlite{turn: make(chan struct{}, 1)}
+	s := &sqlite{path: path, turn: make(chan struct{}, 1)}
 	if path == InMemory {
 		// Each connection to it would see a database of its own.
 		s.dsn, s.connections = "file::memory:?_txlock=immediate", 1
@@ -39,6 +41,13 @@ func newSQLite(path string) *sqlite {
 	s.dsn = "file:" + name + "?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)"
 	s.connections = sqliteConnections
 	return s
+}
+
+func (s *sqlite) name() string {
+	if s.path == InMemory {
+		return "SQLite in memory"
+	}
+	return fmt.Sprintf("SQLite file %q (its folder must exist and be writable)", s.path)
 }
 
 func (s *sqlite) open() *sql.DB {
@@ -63,13 +72,12 @@ func (*sqlite) tablesExist() string {
 // forUpdate is empty: BEGIN IMMEDIATE has locked everything already.
 func (*sqlite) forUpdate() string { return "" }
 
-func (s *sqlite) enter() (waited bool) {
+func (s *sqlite) enter(waiting func()) {
 	select {
 	case s.turn <- struct{}{}:
-		return false
 	default:
+		waiting()
 		s.turn <- struct{}{}
-		return true
 	}
 }
 

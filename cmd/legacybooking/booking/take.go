@@ -38,7 +38,7 @@ func (s *Server) takeNaive(ctx context.Context, o order) (id int64, err error) {
 	if remain < o.seats {
 		return 0, errSoldOut
 	}
-	s.pause(s.options.Delay)
+	s.work()
 	err = s.database.transact(ctx, func(tx *transaction) error {
 		found, err := tx.updateLesson(ctx, "remain = remain - $2, version = version + 1",
 			"slot_id = $1", []any{o.lesson}, o.seats)
@@ -66,7 +66,7 @@ func (s *Server) takeConditional(ctx context.Context, o order) (id int64, err er
 		if !taken {
 			return tx.whyNone(ctx, o.lesson)
 		}
-		s.pause(s.options.Delay)
+		s.work()
 		if err := tx.notBookedYet(ctx, o); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (s *Server) takeOptimistic(ctx context.Context, o order) (int64, error) {
 		if remain < o.seats {
 			return 0, errSoldOut
 		}
-		s.pause(s.options.Delay)
+		s.work()
 		var id int64
 		unchanged := false
 		err = s.database.transact(ctx, func(tx *transaction) (err error) {
@@ -128,7 +128,7 @@ func (s *Server) takeRowLock(ctx context.Context, o order) (id int64, err error)
 		if remain < o.seats {
 			return errSoldOut
 		}
-		s.pause(s.options.Delay)
+		s.work()
 		if _, err := tx.exec(ctx, "UPDATE lesson_slot SET remain = remain - $2, version = version + 1 WHERE slot_id = $1",
 			o.lesson, o.seats); err != nil {
 			return err
