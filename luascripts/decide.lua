@@ -5,7 +5,7 @@
 --       8 slot limit  9 subject in the pool  10 key record  11 awaited answer
 --       12 subject limit  13 client limit
 --       A key that plays no part is a placeholder.
--- ARGV  1 clock ahead, ms  2 resent 0|1  3 id  4 lease, ms  5 channel of notices
+-- ARGV  1 clock ahead, ms  2 resent 0|1  3 channel of notices  4 id  5 lease, ms
 --       6 gated 0|1 (has a slot)  7 slot's own text  8 units  9 capacity, -1 learned
 --       10 hold_ttl, ms  11 retain, ms  12 one_per_subject 0|1  13 max_per_subject
 --       14 max_inflight  15 keep_unknown 0|1  16 opens at, ms  17 line 0|1
@@ -21,7 +21,7 @@
 local now, us = clock(ARGV[1])
 local resent, gated, keyed = ARGV[2] == '1', ARGV[6] == '1', ARGV[20] == '1'
 local d = {
-  id = ARGV[3], lease = tonumber(ARGV[4]),
+  id = ARGV[4], lease = tonumber(ARGV[5]),
   units = tonumber(ARGV[8]), capacity = tonumber(ARGV[9]),
   hold_ttl = tonumber(ARGV[10]), retain = tonumber(ARGV[11]),
   one_per_subject = ARGV[12] == '1', max_per_subject = tonumber(ARGV[13]),
@@ -38,7 +38,7 @@ local function bool(b) return b and '1' or '0' end
 
 local function answer()
   local admitted = r.verdict == 'admitted'
-  local reply = { r.verdict, r.hold, bool(r.adopted), bool(admitted and r.probe), int(s and s.rel or 0),
+  local reply = { r.verdict, r.hold, bool(r.adopted), bool(admitted and r.probe), int(r.seen or s and s.rel or 0),
     r.owner, bool(r.may_replay), r.answer, int(r.retry), int(r.lapsed) }
   for _, state in ipairs(r.limits) do
     reply[#reply + 1] = state.limit.name
@@ -68,7 +68,7 @@ local function before()
     if d.subject ~= '' then extra[#extra + 1] = 'u:' .. d.subject end
     if rec and rec.hold ~= '' then extra[#extra + 1] = 'h:' .. rec.hold end
     s = slot_load({ hash = KEYS[1], due = KEYS[2], run = KEYS[3], log = KEYS[4], index = KEYS[5],
-      channel = ARGV[5], name = ARGV[7] }, now, extra)
+      channel = ARGV[3], name = ARGV[7] }, now, extra)
     return decide_known_id(d, r, s)
   end
   if rec and rec.owner == d.id then

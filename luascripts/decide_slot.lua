@@ -8,9 +8,10 @@ local function decide_known_id(d, r, s)
     if not adopted then return false end
     h = slot_hold(s, adopted)
   end
-  if h and hold_is_open(h) and hold_attempt(h, d.id) then
+  local i = h and hold_attempt(h, d.id)
+  if i and hold_is_open(h) then
     r.verdict, r.hold, r.adopted = 'admitted', h.id, h.id ~= d.id
-    r.probe = s.probe == d.id
+    r.probe, r.seen = s.probe == d.id, h.attempts[i].seen
   else
     r.verdict = 'gone'
   end
@@ -84,12 +85,13 @@ local function decide_room(d, r, s)
   if slot_capacity(s, d.capacity) == LEARNED and (room == 0 or room > LEARNED_INFLIGHT) then
     room = LEARNED_INFLIGHT
   end
-  local full = d.line
-  if room > 0 and not full then
-    full = redis.call('ZCOUNT', s.k.run, '(' .. int(s.now), '+inf') >= room
+  local awaited = '(' .. int(s.now)
+  if not (d.line or room > 0 and redis.call('ZCOUNT', s.k.run, awaited, '+inf') >= room) then
+    return false
   end
-  if not full then return false end
   r.verdict = 'no_room'
+  local first = redis.call('ZRANGEBYSCORE', s.k.run, awaited, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  r.retry = first[2] and tonumber(first[2]) - s.now or 0
   s.qw = math.max(s.qw, s.now + d.wait)
   return true
 end

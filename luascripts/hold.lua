@@ -3,10 +3,10 @@
 --   state|units|subject hash|taken|expires|adoptions|attempts|fingerprint|scope hash|subject
 --
 -- The subject is free text, so it comes last. attempts are those that nobody has
--- an answer to, as id:lease joined by commas: lease is until when its gate awaits
--- it, 0 once it was settled as unknown. expires is when an open hold lapses (0: it
--- does not), or until when a finished one is remembered. Gates read this form too
--- (redisstore/hold.go).
+-- an answer to, as id:lease:seen joined by commas: lease is until when its gate
+-- awaits it, 0 once it was settled as unknown, seen the release counter it was told.
+-- expires is when an open hold lapses (0: it does not), or until when a finished one
+-- is remembered. Gates read this form too (redisstore/hold.go).
 
 local HOLD = '^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|(.*)$'
 
@@ -17,8 +17,8 @@ local function hold_parse(id, packed, key)
     error({ err = 'SCHEMA ' .. key .. ' has a hold that no gate wrote: ' .. id })
   end
   local attempts = {}
-  for attempt, lease in string.gmatch(list, '([^:,]+):(%d+)') do
-    attempts[#attempts + 1] = { id = attempt, lease = tonumber(lease) }
+  for attempt, lease, seen in string.gmatch(list, '([^:,]+):(%d+):(%d+)') do
+    attempts[#attempts + 1] = { id = attempt, lease = tonumber(lease), seen = tonumber(seen) }
   end
   return {
     id = id, state = state, units = tonumber(units), subject = subject,
@@ -30,7 +30,7 @@ end
 local function hold_pack(h)
   local attempts = {}
   for i, a in ipairs(h.attempts) do
-    attempts[i] = a.id .. ':' .. int(a.lease)
+    attempts[i] = a.id .. ':' .. int(a.lease) .. ':' .. int(a.seen)
   end
   return table.concat({
     h.state, int(h.units), h.subject, int(h.taken), int(h.expires), int(h.adoptions),

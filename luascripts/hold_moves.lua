@@ -38,7 +38,7 @@ local function slot_new_hold(s, id, units, subject, text, fingerprint, scope)
 end
 
 local function slot_start_attempt(s, h, id, lease)
-  h.attempts[#h.attempts + 1] = { id = id, lease = s.now + lease }
+  h.attempts[#h.attempts + 1] = { id = id, lease = s.now + lease, seen = s.rel }
   if id ~= h.id then s.attempts[id] = h.id end
   s.starts = { id = id, lease = s.now + lease }
   slot_keep(s, h)

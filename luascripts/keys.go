@@ -11,8 +11,8 @@ import (
 //
 //	PREFIX:s:{POOL:SLOT}            slot, with :due :run :log :l:RULE :x:ID beside it
 //	PREFIX:k:{HASH}                 key record, with :a:OWNER :x:ID beside it
-//	PREFIX:l:{HASH}                 a limit by subject or client
-//	PREFIX:p:{HASH}                 a subject's units in a pool
+//	PREFIX:l:{s:RULE:HASH}          a limit by subject; c: by client
+//	PREFIX:p:{POOL:HASH}            a subject's units in a pool
 //	PREFIX:i:{POOL}                 index of a pool's slots
 //	PREFIX:secret                   what the hashes are keyed with
 //	PREFIX:none                     placeholder for a key that plays no part
@@ -46,11 +46,19 @@ func (k Keys) Answer(record, owner string) string { return record + ":a:" + owne
 // KeyTombstone remembers a finished id that went under no slot.
 func (k Keys) KeyTombstone(record, id string) string { return record + ":x:" + id }
 
-// Limit is a limit by subject or client, named by its hash.
-func (k Keys) Limit(hash string) string { return k.Prefix + ":l:{" + hash + "}" }
+// SubjectLimit and ClientLimit are a rule's limits for one subject or client,
+// named by its hash.
+func (k Keys) SubjectLimit(rule, hash string) string { return k.limit("s", rule, hash) }
+func (k Keys) ClientLimit(rule, hash string) string  { return k.limit("c", rule, hash) }
 
-// PoolSubject is what a subject has in a pool, named by the hash of both.
-func (k Keys) PoolSubject(hash string) string { return k.Prefix + ":p:{" + hash + "}" }
+func (k Keys) limit(kind, rule, hash string) string {
+	return k.Prefix + ":l:{" + kind + ":" + Encode(rule) + ":" + hash + "}"
+}
+
+// PoolSubject is what a subject, named by its hash, has in a pool.
+func (k Keys) PoolSubject(pool, hash string) string {
+	return k.Prefix + ":p:{" + Encode(pool) + ":" + hash + "}"
+}
 
 // Index lists a pool's slots.
 func (k Keys) Index(pool string) string { return k.Prefix + ":i:{" + Encode(pool) + "}" }

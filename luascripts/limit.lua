@@ -2,8 +2,15 @@
 -- microseconds and the id it was last charged for, tat|id. A limit is a table
 -- {key, interval, burst}: microseconds between two events, events at once.
 
+local function limit_stand(state, us)
+  local limit = state.limit
+  local left = limit.interval * limit.burst - (state.tat - us)
+  state.remaining = math.max(0, math.floor(left / limit.interval))
+  state.reset = math.ceil((state.tat - us) / 1000)
+end
+
 -- Looks without writing. The state says whether one more event passes, and where
--- the limit then stands.
+-- the limit stands.
 local function limit_look(limit, us, id, resent)
   local tat, last = us, ''
   local stored = redis.call('GET', limit.key)
@@ -20,16 +27,15 @@ local function limit_look(limit, us, id, resent)
   elseif tat + limit.interval - span > us then
     state.passes = false
     state.retry = math.ceil((tat + limit.interval - span - us) / 1000)
-  else
-    state.tat = tat + limit.interval
   end
-  state.remaining = math.max(0, math.floor((span - (state.tat - us)) / limit.interval))
-  state.reset = math.ceil((state.tat - us) / 1000)
+  limit_stand(state, us)
   return state
 end
 
 local function limit_charge(state, us, id)
   if state.charged then return end
+  state.tat = state.tat + state.limit.interval
+  limit_stand(state, us)
   redis.call('SET', state.limit.key, int(state.tat) .. '|' .. id,
     'PX', int(math.max(1, math.ceil((state.tat - us) / 1000))))
 end

@@ -5,8 +5,8 @@
 --       6 tombstone of the attempt  7 tombstone of the hold
 --       8 subject in the pool  9 key record  10 the answer left for twins
 --       A key that plays no part is a placeholder.
--- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed: settling twice finds the
---       attempt gone)  3 id  4 channel of notices  5 outcome
+-- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed: the second time finds the
+--       attempt settled)  3 channel of notices  4 id  5 outcome
 --       6 gated 0|1  7 hold id  8 slot's own text  9 units  10 capacity, -1 learned
 --       11 hold_ttl, ms  12 retain, ms  13 max_per_subject  14 keep_unknown 0|1
 --       15 release counter seen  16 probe 0|1  17 subject hash  18 subject text
@@ -17,12 +17,12 @@
 local now, us = clock(ARGV[1])
 local gated, keyed = ARGV[6] == '1', ARGV[19] == '1'
 local d = {
-  id = ARGV[3], outcome = ARGV[5], hold = ARGV[7], units = tonumber(ARGV[9]),
+  id = ARGV[4], outcome = ARGV[5], hold = ARGV[7], units = tonumber(ARGV[9]),
   capacity = tonumber(ARGV[10]), hold_ttl = tonumber(ARGV[11]), retain = tonumber(ARGV[12]),
   max_per_subject = tonumber(ARGV[13]), keep_unknown = ARGV[14] == '1', seen = tonumber(ARGV[15]),
   probe = ARGV[16] == '1', subject = ARGV[17], text = ARGV[18], scope = ARGV[23], fingerprint = ARGV[24],
   attempt_grave = KEYS[6], hold_grave = KEYS[7], pool_subject = KEYS[8],
-  key_ttl = tonumber(ARGV[20]), keep = ARGV[21] == '1', answer = ARGV[22], channel = ARGV[4],
+  key_ttl = tonumber(ARGV[20]), keep = ARGV[21] == '1', answer = ARGV[22], channel = ARGV[3],
 }
 local r = { applied = false, state = '', late = false, oversold = 0 }
 

@@ -85,10 +85,11 @@ local function slot_save(s, us, retain)
     end
   end
   slot_changes(s, set)
-  if #set == 0 and #unset == 0 and not s.asked then return end
+  if #set == 0 and #unset == 0 and not s.by_operator then return end
 
   slot_touch_index(s, us, retain)
-  redis.call('HSET', s.k.hash, 'v', SCHEMA, 'exp', int(s.now + retain), 'ver', int(s.ver + 1),
+  s.ver = s.ver + 1
+  redis.call('HSET', s.k.hash, 'v', SCHEMA, 'exp', int(s.now + retain), 'ver', int(s.ver),
     'idx', int(s.idx), unpack(set))
   if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
   if s.starts then
@@ -98,5 +99,5 @@ local function slot_save(s, us, retain)
   end
   for _, entry in ipairs(s.entries) do redis.call(unpack(entry)) end
   for _, key in ipairs({ s.k.hash, s.k.due, s.k.log }) do redis.call('PEXPIRE', key, int(retain)) end
-  if s.notice and s.qw > s.now then redis.call('PUBLISH', s.k.channel, s.k.hash) end
+  if s.by_operator or s.notice and s.qw > s.now then redis.call('PUBLISH', s.k.channel, s.k.hash) end
 end

@@ -1,0 +1,120 @@
+package redisstore
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/luascripts"
+)
+
+// call is one script with its KEYS and ARGV, ready to be sent.
+type call struct {
+	op     string
+	script *luascripts.Script
+	keys   []string
+	// args are ARGV from the fourth on: the first three are the same in every
+	// script (clock ahead, resent, channel of notices) and are added by command.
+	args []any
+}
+
+// command is EVALSHA, or EVAL where Redis does not know the script.
+func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis.Cmd {
+	words := make([]any, 0, 6+len(c.keys)+len(c.args))
+	if whole {
+		words = append(words, "EVAL", c.script.Source)
+	} else {
+		words = append(words, "EVALSHA", c.script.SHA1)
+	}
+	words = append(words, len(c.keys))
+	for _, key := range c.keys {
+		words = append(words, key)
+	}
+	words = append(words, s.ahead.Load(), flag(resent), s.keys.Channel())
+	return redis.NewCmd(ctx, append(words, c.args...)...)
+}
+
+// run sends a call and returns its raw reply; redis.Nil where the script said nil.
+func (s *Store) run(ctx context.Context, c *call) (reply any, err error) {
+	err = s.try(ctx, c.op, func(ctx context.Context, client *redis.Client, resent bool) error {
+		cmd := s.command(ctx, c, resent, false)
+		err := client.Process(ctx, cmd)
+		if isUnknownScript(err) {
+			cmd = s.command(ctx, c, resent, true)
+			err = client.Process(ctx, cmd)
+		}
+		reply = cmd.Val()
+		return err
+	})
+	return reply, err
+}
+
+// try makes one attempt and, if that ends without a reply, one more over a new
+// connection, all within the store's timeout. redis.Nil is a reply.
+func (s *Store) try(ctx context.Context, op string, attempt func(ctx context.Context, client *redis.Client, resent bool) error) error {
+	start := time.Now()
+	err := s.attempts(ctx, op, attempt)
+	if err == redis.Nil {
+		s.observe(op, time.Since(start), nil)
+	} else {
+		s.observe(op, time.Since(start), err)
+	}
+	return err
+}
+
+func (s *Store) attempts(ctx context.Context, op string, attempt func(ctx context.Context, client *redis.Client, resent bool) error) error {
+	if s.closed.Load() {
+		return &store.Error{Op: op, Kind: store.KindClosed, Err: redis.ErrClosed}
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	if err := ctx.Err(); err != nil {
+		return &store.Error{Op: op, Kind: store.KindTimeout, Err: err}
+	}
+
+	first, cancelFirst := context.WithTimeout(ctx, firstShare(s.timeout))
+	err := attempt(first, s.client, false)
+	cancelFirst()
+	if err == nil || err == redis.Nil {
+		return err
+	}
+	maybe := mayHaveRun(err)
+	if isReply(err) || ctx.Err() != nil || s.closed.Load() {
+		return s.failure(op, err, maybe)
+	}
+
+	err = attempt(ctx, s.fresh, true)
+	if err == nil || err == redis.Nil {
+		return err
+	}
+	return s.failure(op, err, maybe || mayHaveRun(err))
+}
+
+func flag(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+// millis rounds up, so that what is short does not become nothing.
+func millis(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10)
+}
+
+// unixMillis is 0 for the zero time.
+func unixMillis(t time.Time) string {
+	if t.IsZero() {
+		return "0"
+	}
+	return strconv.FormatInt(t.UnixMilli(), 10)
+}
+
+// life is how long a slot's keys stay: Retain, but never less than what stands in
+// them needs.
+func life(retain, holdTTL, lease time.Duration) string {
+	return millis(max(retain, holdTTL+store.CopyWindow, lease+store.CopyWindow))
+}

@@ -1,0 +1,127 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/base64"
+	"strconv"
+	"time"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/luascripts"
+)
+
+// maxUnits keeps sums of units exact in Lua, whose numbers are doubles.
+const maxUnits = int64(1) << 40
+
+// Decide is one atomic step before forwarding.
+func (s *Store) Decide(ctx context.Context, d *store.Decide) (store.Decided, error) {
+	if d.Units > maxUnits {
+		return store.Decided{Verdict: decision.OverCapacity}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	names, err := s.current(ctx)
+	if err != nil {
+		return store.Decided{}, err
+	}
+	raw, err := s.run(ctx, s.encodeDecide(names, d))
+	if err != nil {
+		return store.Decided{}, err
+	}
+	return decodeDecided(raw, d)
+}
+
+func (s *Store) encodeDecide(n *names, d *store.Decide) *call {
+	none := s.keys.None()
+	slot := luascripts.SlotKeys{State: none, Due: none, Running: none, Ledger: none}
+	index, tombstone, callTombstone, slotLimit, poolSubject := none, none, none, none, none
+	record, awaited, subjectLimit, clientLimit := none, none, none, none
+	gated, keyed := d.Pool != "", d.Key != ""
+	subject := n.subject(d.Subject)
+	callID := s.nextCall()
+
+	if keyed {
+		record = s.keys.KeyRecord(n.key(d.Group, d.Partition, d.Key))
+		awaited = s.keys.Answer(record, d.Await)
+		tombstone, callTombstone = s.keys.KeyTombstone(record, d.ID), s.keys.KeyTombstone(record, callID)
+	}
+	if gated {
+		slot = s.keys.Slot(d.Pool, d.Slot)
+		index = s.keys.Index(d.Pool)
+		tombstone, callTombstone = slot.Tombstone(d.ID), slot.Tombstone(callID)
+		poolSubject = s.keys.PoolSubject(d.Pool, subject)
+		if !d.SlotLimit.IsZero() {
+			slotLimit = slot.Limit(d.Rule)
+		}
+	}
+	if !d.SubjectLimit.IsZero() && subject != "" {
+		subjectLimit = s.keys.SubjectLimit(d.Rule, subject)
+	}
+	if !d.ClientLimit.IsZero() && d.Client.IsValid() {
+		clientLimit = s.keys.ClientLimit(d.Rule, n.client(d.Client.Unmap().String()))
+	}
+
+	args := make([]any, 0, 40)
+	args = append(args, d.ID, millis(d.Lease),
+		flag(gated), d.Slot, d.Units, min(d.Capacity, maxUnits),
+		millis(d.HoldTTL), life(d.Retain, d.HoldTTL, d.Lease), flag(d.OnePerSubject), d.MaxPerSubject,
+		d.MaxInflight, flag(d.KeepUnknown), unixMillis(d.OpensAt), flag(d.Line), subject, encodeText(d.Subject),
+		flag(keyed), millis(d.KeyTTL), n.scope(d.Scope), flag(d.BareReplay),
+		encodeFingerprint(d.Fingerprint), flag(d.RetryUnknown), millis(d.Wait), flag(d.Await != ""),
+		flag(d.Charged))
+	args = appendLimit(args, d.SubjectLimit, subjectLimit != none)
+	args = appendLimit(args, d.ClientLimit, clientLimit != none)
+	args = appendLimit(args, d.SlotLimit, slotLimit != none)
+	return &call{op: "decide", script: luascripts.Decide, args: args, keys: []string{
+		slot.State, slot.Due, slot.Running, slot.Ledger, index, tombstone, callTombstone,
+		slotLimit, poolSubject, record, awaited, subjectLimit, clientLimit,
+	}}
+}
+
+// appendLimit writes a limit as microseconds between two events and burst.
+func appendLimit(args []any, l store.Limit, applies bool) []any {
+	if !applies || l.Count <= 0 || l.Per <= 0 {
+		return append(args, "0", "0")
+	}
+	interval := float64(l.Per) / float64(time.Microsecond) / float64(l.Count)
+	return append(args, strconv.FormatFloat(interval, 'f', 3, 64), max(1, l.Burst))
+}
+
+func encodeFingerprint(f [32]byte) string { return base64.RawURLEncoding.EncodeToString(f[:]) }
+
+func decodeDecided(raw any, d *store.Decide) (store.Decided, error) {
+	r := newReply("decide", raw, 10)
+	decided := store.Decided{
+		Verdict: r.verdict(), Hold: r.text(), Adopted: r.flag(), Probe: r.flag(), ReleaseSeq: r.count(),
+		Owner: r.text(), MayReplay: r.flag(),
+	}
+	answer := r.text()
+	decided.RetryAfter, decided.Lapsed = r.millis(), int(r.count())
+	for r.more() {
+		state := store.LimitState{Name: r.text(), Remaining: int(r.count()), Reset: r.millis()}
+		switch state.Name {
+		case "subject":
+			state.Limit = d.SubjectLimit
+		case "client":
+			state.Limit = d.ClientLimit
+		case "slot":
+			state.Limit = d.SlotLimit
+		default:
+			r.fail("a limit's name", state.Name)
+		}
+		decided.Limits = append(decided.Limits, state)
+	}
+	switch decided.Verdict {
+	case decision.Replay, decision.Answered:
+		decided.Answer = []byte(answer)
+	case decision.Admitted:
+		if (decided.Hold == "") != (d.Pool == "") {
+			r.fail("a hold exactly where there is a pool", decided.Hold)
+		}
+	}
+	if err := r.end(); err != nil {
+		return store.Decided{}, err
+	}
+	return decided, nil
+}

@@ -1,0 +1,67 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/slotgate/slotgate/gate/store/storetest"
+	"github.com/slotgate/slotgate/gate/testbed"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// openStore opens a store on a Redis or a proxy and closes it with the test.
+func openStore(t testing.TB, addr string, change ...func(*Options)) *Store {
+	t.Helper()
+	o := Options{
+		Addresses: []string{addr},
+		// A loaded test machine is slow now and then; tests of the timeout set their own.
+		Timeout: 5 * time.Second,
+		Logger:  slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	s, err := Open(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// withPrefix gives a test a name space of its own in a shared Redis.
+func withPrefix(prefix string) func(*Options) { return func(o *Options) { o.Prefix = prefix } }
+
+// advance moves the clock of all given stores.
+func advance(d time.Duration, stores ...*Store) {
+	for _, s := range stores {
+		s.ahead.Add(d.Milliseconds())
+	}
+}
+
+func TestConformance(t *testing.T) {
+	server := testbed.Redis(t)
+	storetest.Run(t, harness(server.Addr()))
+}
+
+// harness opens two gates on an empty corner of one Redis.
+func harness(addr string) func(t *testing.T) *storetest.Harness {
+	corner := 0
+	return func(t *testing.T) *storetest.Harness {
+		corner++
+		prefix := withPrefix(fmt.Sprintf("corner-%d", corner))
+		one, other := openStore(t, addr, prefix), openStore(t, addr, prefix)
+		return &storetest.Harness{Store: one, Other: other, Advance: func(d time.Duration) { advance(d, one, other) }}
+	}
+}

@@ -1,0 +1,49 @@
+package redisstore
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/slotgate/slotgate/gate/store"
+)
+
+// Ledger returns the newest entries of a slot, newest first.
+func (s *Store) Ledger(ctx context.Context, pool, slot string, limit int) ([]store.Entry, error) {
+	var messages []redis.XMessage
+	err := s.try(ctx, "ledger", func(ctx context.Context, client *redis.Client, _ bool) (err error) {
+		messages, err = client.XRevRangeN(ctx, s.keys.Slot(pool, slot).Ledger, "+", "-", int64(max(limit, 1))).Result()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]store.Entry, len(messages))
+	for i, m := range messages {
+		if entries[i], err = decodeEntry(m); err != nil {
+			return nil, err
+		}
+	}
+	return entries, nil
+}
+
+// decodeEntry reads what slot_log in luascripts/hold_moves.lua writes.
+func decodeEntry(m redis.XMessage) (store.Entry, error) {
+	text := func(name string) string {
+		value, _ := m.Values[name].(string)
+		return value
+	}
+	at, errTime := strconv.ParseInt(text("t"), 10, 64)
+	units, errUnits := strconv.ParseInt(text("u"), 10, 64)
+	from, okFrom := parseState(text("f"))
+	to, okTo := parseState(text("o"))
+	if errTime != nil || errUnits != nil || !okFrom || !okTo {
+		return store.Entry{}, strange("ledger", "entry %s is %v", m.ID, m.Values)
+	}
+	return store.Entry{
+		ID: m.ID, Time: time.UnixMilli(at), Hold: text("h"), SubjectHash: text("s"), Units: units,
+		From: from, To: to, Cause: text("c"),
+	}, nil
+}

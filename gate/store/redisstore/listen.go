@@ -1,0 +1,78 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// listenCheck is how long the notices may be silent before the connection is
+	// asked whether it is still there.
+	listenCheck = 10 * time.Second
+	// secretCheck is how often the store is asked whether it still has the secret.
+	secretCheck  = time.Minute
+	firstRedial  = 50 * time.Millisecond
+	longestPause = time.Second
+)
+
+// listen passes notices on to the watches until ctx ends, and connects again
+// whenever the connection is lost.
+func (s *Store) listen(ctx context.Context) {
+	pause := firstRedial
+	for {
+		heard := s.hear(ctx)
+		if heard {
+			pause = firstRedial
+		}
+		timer := time.NewTimer(pause/2 + rand.N(pause))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// hear reads one connection to its end and reports whether it was ever subscribed.
+func (s *Store) hear(ctx context.Context) (heard bool) {
+	subscription := s.client.Subscribe(ctx, s.keys.Channel())
+	defer subscription.Close()
+	defer context.AfterFunc(ctx, func() { subscription.Close() })()
+	asked := false
+	var checked time.Time
+	for {
+		message, err := subscription.ReceiveTimeout(ctx, listenCheck)
+		var network net.Error
+		if errors.As(err, &network) && network.Timeout() && !asked {
+			asked = true
+			if subscription.Ping(ctx) == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return heard
+		}
+		asked = false
+		if time.Since(checked) > secretCheck {
+			// The store may be another one by now. A failure is no news: the call
+			// that needs the secret will tell.
+			checked = time.Now()
+			_ = s.shareSecret(ctx)
+		}
+		switch m := message.(type) {
+		case *redis.Subscription:
+			// Whatever was said while nobody listened is lost.
+			heard = true
+			s.watches.fireAll()
+		case *redis.Message:
+			s.watches.fire(m.Payload)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package redisstore
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
+)
+
+// reply reads a script's list of strings in order. The first thing that is not as
+// it must be is kept, and everything after it reads as zero.
+type reply struct {
+	op     string
+	values []any
+	next   int
+	err    *store.Error
+}
+
+// newReply expects a list of at least so many values.
+func newReply(op string, raw any, least int) *reply {
+	values, ok := raw.([]any)
+	r := &reply{op: op, values: values}
+	if !ok {
+		r.err = strange(op, "%T, want a list", raw)
+	} else if len(values) < least {
+		r.err = strange(op, "%d values, want %d", len(values), least)
+	}
+	return r
+}
+
+func (r *reply) more() bool { return r.err == nil && r.next < len(r.values) }
+
+func (r *reply) fail(what string, got any) {
+	if r.err == nil {
+		r.err = strange(r.op, "value %d is %.40q, want %s", r.next, got, what)
+	}
+}
+
+func (r *reply) text() string {
+	if r.err != nil {
+		return ""
+	}
+	if r.next >= len(r.values) {
+		r.err = strange(r.op, "%d values, want more", len(r.values))
+		return ""
+	}
+	text, ok := r.values[r.next].(string)
+	r.next++
+	if !ok {
+		r.fail("text", r.values[r.next-1])
+	}
+	return text
+}
+
+func (r *reply) flag() bool {
+	text := r.text()
+	if text != "0" && text != "1" {
+		r.fail("0 or 1", text)
+	}
+	return text == "1"
+}
+
+// count is a number that is not negative.
+func (r *reply) count() int64 {
+	text := r.text()
+	n, err := strconv.ParseInt(text, 10, 64)
+	if r.err == nil && (err != nil || n < 0) {
+		r.fail("a count", text)
+		return 0
+	}
+	return n
+}
+
+func (r *reply) millis() time.Duration {
+	n := r.count()
+	if n > math.MaxInt64/int64(time.Millisecond) {
+		r.fail("milliseconds", n)
+		return 0
+	}
+	return time.Duration(n) * time.Millisecond
+}
+
+func (r *reply) verdict() decision.Verdict {
+	word := r.text()
+	verdict, ok := decision.ParseVerdict(word)
+	if !ok {
+		r.fail("a verdict", word)
+	}
+	return verdict
+}
+
+// state is a hold's state, or NoHold for "".
+func (r *reply) state() decision.HoldState {
+	word := r.text()
+	state, ok := parseState(word)
+	if !ok {
+		r.fail("a hold's state", word)
+	}
+	return state
+}
+
+func parseState(word string) (decision.HoldState, bool) {
+	if word == "" {
+		return decision.NoHold, true
+	}
+	return decision.ParseHoldState(word)
+}
+
+// end returns what went wrong, if anything did.
+func (r *reply) end() error {
+	if r.err != nil {
+		return r.err
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package redisstore
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/luascripts"
+)
+
+var _ store.Store = (*Store)(nil)
+
+// Options say where Redis is and how long to wait for it. Zero values stand for
+// the defaults in brackets.
+type Options struct {
+	Addresses []string // host:port, or a path for a unix socket; standalone uses the first [127.0.0.1:6379]
+	Username  string
+	Password  string
+	DB        int
+	TLS       *tls.Config // nil: plain
+
+	Prefix string // of every key: letters, digits and -._~: [slotgate]
+	// Secret keys the hashes in names; all gates of a store need the same. Empty:
+	// made once and shared through the store.
+	Secret string
+
+	Timeout  time.Duration // of one call, its retry included [250ms]
+	PoolSize int           // connections for first attempts [64]; retries have a quarter of it
+
+	Logger *slog.Logger // [slog.Default()]
+	// Observe is told of every call when it ends: what it was, how long it took and
+	// what became of it. It is called from many goroutines.
+	Observe func(op string, took time.Duration, err error)
+}
+
+// Store is safe for concurrent use.
+type Store struct {
+	timeout time.Duration
+	keys    luascripts.Keys
+	log     *slog.Logger
+	observe func(op string, took time.Duration, err error)
+
+	client *redis.Client // first attempts, and notices
+	fresh  *redis.Client // second attempts: never reuses a connection
+
+	secret  secret
+	watches *watches
+	closed  atomic.Bool
+	stop    context.CancelFunc
+	stopped chan struct{} // closed when the listener has ended
+
+	// ahead is how many milliseconds the store's clock is moved; tests only.
+	ahead atomic.Int64
+
+	instance string // names this process's calls
+	calls    atomic.Uint64
+}
+
+// Open prepares a store and returns without waiting for Redis, which may be away:
+// calls fail until it is there. The error is about the options only.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	listening, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s := &Store{
+		timeout: o.Timeout,
+		keys:    luascripts.Keys{Prefix: o.Prefix},
+		log:     o.Logger,
+		observe: o.Observe,
+		client:  redis.NewClient(o.client()),
+		fresh:   redis.NewClient(o.freshClient()),
+		watches: newWatches(),
+		stop:    stop, stopped: make(chan struct{}),
+		instance: rand.Text()[:12],
+	}
+	s.secret.configure(o.Secret)
+	go func() {
+		defer close(s.stopped)
+		s.listen(listening)
+	}()
+	return s, nil
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if len(o.Addresses) == 0 {
+		o.Addresses = []string{"127.0.0.1:6379"}
+	}
+	if o.Prefix == "" {
+		o.Prefix = "slotgate"
+	}
+	for i := range len(o.Prefix) {
+		if c := o.Prefix[i]; c != ':' && luascripts.Encode(string(c)) != string(c) {
+			return o, fmt.Errorf("store prefix %q: %q is not allowed; use letters, digits and -._~:", o.Prefix, c)
+		}
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 250 * time.Millisecond
+	}
+	if o.Timeout < 5*time.Millisecond {
+		return o, fmt.Errorf("store timeout %v is too short for a call and its retry; use 5ms or more", o.Timeout)
+	}
+	if o.PoolSize == 0 {
+		o.PoolSize = 64
+	}
+	if o.PoolSize < 0 || o.DB < 0 {
+		return o, errors.New("store pool size and db must not be negative")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Observe == nil {
+		o.Observe = func(string, time.Duration, error) {}
+	}
+	return o, nil
+}
+
+// firstShare is the first attempt's part of a call's time.
+func firstShare(timeout time.Duration) time.Duration { return timeout * 2 / 5 }
+
+func (o Options) client() *redis.Options {
+	network := "tcp"
+	if o.Addresses[0] != "" && o.Addresses[0][0] == '/' {
+		network = "unix"
+	}
+	return &redis.Options{
+		Network: network, Addr: o.Addresses[0],
+		Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLS,
+		// Scripts are repeated by us, once and marked, or not at all.
+		MaxRetries: -1, DialerRetries: 1,
+		ContextTimeoutEnabled: true,
+		DialTimeout:           firstShare(o.Timeout), PoolTimeout: firstShare(o.Timeout),
+		ReadTimeout: o.Timeout, WriteTimeout: o.Timeout,
+		PoolSize: o.PoolSize, MaxActiveConns: o.PoolSize, PipelinePoolSize: 4,
+		// Both are asked for when a connection opens, and are errors on Redis 7 and
+		// on servers that speak its protocol.
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		Protocol:                 2,
+	}
+}
+
+// freshClient dials for every call: a connection is too old as soon as it is back
+// in the pool.
+func (o Options) freshClient() *redis.Options {
+	fresh := o.client()
+	fresh.PoolSize = max(1, o.PoolSize/4)
+	fresh.MaxActiveConns = fresh.PoolSize
+	fresh.ConnMaxLifetime = time.Nanosecond
+	return fresh
+}
+
+// Ping checks that Redis answers.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.try(ctx, "ping", func(ctx context.Context, client *redis.Client, _ bool) error {
+		return client.Ping(ctx).Err()
+	})
+}
+
+// Close ends all watches and connections. Calls that run fail.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		<-s.stopped
+		return nil
+	}
+	s.stop()
+	err := errors.Join(s.client.Close(), s.fresh.Close())
+	<-s.stopped
+	s.watches.end()
+	return err
+}
+
+// nextCall names one call of this process, for the tombstone that keeps its own
+// copies out, and no later call of the same id.
+func (s *Store) nextCall() string {
+	return s.instance + "." + strconv.FormatUint(s.calls.Add(1), 36)
+}
