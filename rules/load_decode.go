@@ -15,8 +15,7 @@ func (d *document) decode(p place, v reflect.Value, tag reflect.StructTag) {
 	if d.unreadable[p.value] {
 		return
 	}
-	if d.isNull(p.value) && v.Type() != reflect.TypeFor[Scalar]() {
-		p.unreadablef("has no value: write one, or leave the line out for the default")
+	if v.Type() != reflect.TypeFor[Scalar]() && p.refuseNull() {
 		return
 	}
 	if read, ok := structured[v.Type()]; ok {

@@ -91,10 +91,20 @@ func (p place) message(format string, args []any) string {
 	return p.path + ": " + text
 }
 
-// hidesKeys reports whether a key of the mapping could not be read: then nobody
-// can say what it does not hold.
+// hidesKeys reports whether the mapping, or a key of it, could not be read: then
+// nobody can say what it does not hold.
 func (p place) hidesKeys() bool {
-	return p.written && slices.ContainsFunc(p.value.Content, func(n *yaml.Node) bool { return p.doc.unreadable[n] })
+	bad := func(n *yaml.Node) bool { return p.doc.unreadable[n] }
+	return p.written && (bad(p.value) || slices.ContainsFunc(p.value.Content, bad))
+}
+
+// refuseNull reports a value that was left out.
+func (p place) refuseNull() bool {
+	if !p.doc.isNull(p.value) {
+		return false
+	}
+	p.unreadablef("has no value: write one, or leave the line out for the default")
+	return true
 }
 
 // broken reports whether the place, or anything in it, has a fault: then warnings

@@ -97,7 +97,7 @@ const extractorForms = "an extractor is json:/student_id, or { from: json:/stude
 
 // readExtractor reads the short or the long form.
 func (d *document) readExtractor(p place) (e Extractor, ok bool) {
-	if d.unreadable[p.value] {
+	if d.unreadable[p.value] || p.refuseNull() {
 		return e, false
 	}
 	if p.value.Kind == yaml.MappingNode {
@@ -239,7 +239,7 @@ func (d *document) readStatuses(p place, list *[]StatusRange) {
 		}
 	}
 	for _, at := range places {
-		if d.unreadable[at.value] {
+		if d.unreadable[at.value] || at.refuseNull() {
 			continue
 		}
 		s, ok := d.scalar(at.value)

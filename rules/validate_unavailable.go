@@ -62,7 +62,7 @@ func begins(prefix string) func(any) bool {
 func (v *validator) unavailable(top place) {
 	for _, u := range unavailable {
 		eachAt(top, reflect.ValueOf(v.cfg).Elem(), u.path, func(p place, value reflect.Value) {
-			if u.used(value.Interface()) {
+			if u.used(value.Interface()) && !(p.written && p.broken()) {
 				p.faultf("%s is not available yet", u.what)
 			}
 		})
