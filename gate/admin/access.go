@@ -28,10 +28,6 @@ func newAccess(listen, token string) (access, error) {
 		a.token = &sum
 		return a, nil
 	}
-	if strings.HasPrefix(listen, "unix:") {
-		a.host = "localhost"
-		return a, nil
-	}
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
 		return a, fmt.Errorf("admin.listen %q is not host:port: %w", listen, err)

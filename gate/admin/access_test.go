@@ -70,7 +70,7 @@ func TestAnAddressOthersReachNeedsAToken(t *testing.T) {
 			t.Errorf("%s with a token: %v", listen, err)
 		}
 	}
-	for _, listen := range []string{"127.0.0.1:9901", "[::1]:9901", "localhost:9901", "unix:/run/gate.sock"} {
+	for _, listen := range []string{"127.0.0.1:9901", "[::1]:9901", "localhost:9901"} {
 		if err := listening(listen, ""); err != nil {
 			t.Errorf("%s without a token: %v", listen, err)
 		}

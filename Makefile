@@ -1,0 +1,47 @@
+# What a developer and the CI run. Everything else is plain `go`.
+
+GO       ?= go
+FUZZTIME ?= 30s
+BENCHTIME ?= 1s
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null)
+LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+LINT     := $(GO) tool -modfile=.ci/tools/go.mod golangci-lint
+
+.PHONY: build test check bench soak fuzz needs
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+# needs installs what the tests start for real, or says how.
+needs:
+	@.ci/needs
+
+# One package at a time starts its Redis and PostgreSQL: with more at once,
+# tests on a small machine measure each other.
+test: needs
+	$(GO) test -race -timeout 20m -p 2 ./...
+
+check:
+	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; fi
+	$(GO) mod tidy -diff
+	$(GO) vet ./...
+	$(LINT) run
+
+bench: needs
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -p 1 ./...
+
+# soak repeats the race tests for long; tests read SLOTGATE_SOAK to widen what
+# they try (more seeds, longer storms).
+soak: needs
+	SLOTGATE_SOAK=1 $(GO) test -race -timeout 4h -p 1 -count 1 ./...
+
+# fuzz runs every fuzz target for FUZZTIME; go test fuzzes one target at a time.
+fuzz:
+	@for file in $$(grep -rl --include='*_test.go' '^func Fuzz' cmd gate rules luascripts); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$file); do \
+			echo "== ./$$(dirname $$file) $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file) || exit 1; \
+		done; \
+	done
