@@ -1,0 +1,155 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/slotgate/slotgate/gate"
+	"github.com/slotgate/slotgate/gate/upstream"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// requestBody is a client's body, which is read whole (gated) or as a stream.
+type requestBody struct {
+	server *Server
+	ctx    *fasthttp.RequestCtx
+	length int64 // as head.length
+
+	data    []byte
+	taken   int64 // of the budget
+	started bool
+	ended   bool     // read to its end
+	idle    bool     // each read may take idle_timeout; else all of them read_timeout
+	refused *refusal // what was wrong with it
+	failed  error
+	count   int64
+}
+
+// done gives the memory back, and ends the connection if the body was not read to
+// its end.
+func (b *requestBody) done() {
+	if b.taken > 0 {
+		b.server.budget.Give(b.taken)
+		b.taken = 0
+	}
+	if b.length != 0 && !b.ended {
+		endConn(b.ctx)
+	}
+}
+
+// readAll is gate.Request.ReadBody.
+func (b *requestBody) readAll() ([]byte, error) {
+	if !b.started {
+		b.started = true
+		b.failed = b.fill(int64(b.server.config.MaxBody))
+	}
+	if b.failed != nil {
+		return nil, b.failed
+	}
+	return b.data, nil
+}
+
+// firstChunk is reserved for a body of unknown length, trusted at most for an
+// announced one before its bytes come.
+const (
+	firstChunk = 4 << 10
+	trusted    = 64 << 10
+)
+
+func (b *requestBody) fill(limit int64) error {
+	if b.length == 0 {
+		return nil
+	}
+	if b.length > limit {
+		return tooLarge(limit)
+	}
+	first := int64(firstChunk)
+	if b.length > 0 {
+		first = min(b.length, trusted)
+	}
+	if !b.reserve(min(first, limit+1)) {
+		return gate.ErrOverloaded
+	}
+	for {
+		n, err := b.Read(b.data[len(b.data):cap(b.data)])
+		b.data = b.data[:len(b.data)+n]
+		switch {
+		case int64(len(b.data)) > limit:
+			return tooLarge(limit)
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			b.refused = refusalOf(err)
+			return fmt.Errorf("%w: %w", gate.ErrClientGone, err)
+		case len(b.data) < cap(b.data):
+			continue
+		}
+		next := min(2*int64(cap(b.data)), limit+1)
+		if b.length > 0 {
+			next = min(next, b.length)
+		}
+		if !b.reserve(next) {
+			return gate.ErrOverloaded
+		}
+	}
+}
+
+func tooLarge(limit int64) error {
+	return &rules.Refusal{
+		Kind:   rules.RefuseTooLarge,
+		Detail: fmt.Sprintf("The body is longer than the %d bytes that are allowed here.", limit),
+	}
+}
+
+func (b *requestBody) reserve(size int64) bool {
+	if !b.server.budget.Take(size - b.taken) {
+		return false
+	}
+	b.taken = size
+	grown := make([]byte, len(b.data), size)
+	copy(grown, b.data)
+	b.data = grown
+	return true
+}
+
+// Read returns io.EOF only at the end that the framing tells.
+func (b *requestBody) Read(p []byte) (int, error) {
+	if b.ended {
+		return 0, io.EOF
+	}
+	if b.idle {
+		if err := b.ctx.Conn().SetReadDeadline(time.Now().Add(b.server.config.IdleTimeout)); err != nil {
+			return 0, err
+		}
+	}
+	n, err := b.ctx.RequestBodyStream().Read(p)
+	b.count += int64(n)
+	switch {
+	case b.length == upstream.Unknown:
+		b.ended = err == io.EOF
+	case b.count == b.length:
+		b.ended = true
+		err = io.EOF
+	case err == io.EOF:
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// refusalOf tells a slow client (408) and a wrong one (400) from one that has
+// gone, for which there is no answer: nil.
+func refusalOf(err error) *refusal {
+	var netErr net.Error
+	switch {
+	case errors.As(err, &netErr) && netErr.Timeout():
+		return refuseTimeout
+	case errors.As(err, &netErr), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil
+	}
+	return refuseBody
+}

@@ -1,0 +1,125 @@
+package edge
+
+import (
+	"bufio"
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// appendStatus begins an answer's head.
+func appendStatus(b []byte, status int) []byte {
+	b = append(b, "HTTP/1.1 "...)
+	b = strconv.AppendInt(b, int64(status), 10)
+	b = append(b, ' ')
+	b = append(b, http.StatusText(status)...)
+	return append(b, '\r', '\n')
+}
+
+func appendField(b []byte, name, value string) []byte {
+	b = append(b, name...)
+	b = append(b, ": "...)
+	b = append(b, value...)
+	return append(b, '\r', '\n')
+}
+
+func appendLength(b []byte, n int64) []byte {
+	b = append(b, "Content-Length: "...)
+	b = strconv.AppendInt(b, n, 10)
+	return append(b, '\r', '\n')
+}
+
+func appendDate(b []byte) []byte {
+	b = append(b, "Date: "...)
+	b = fasthttp.AppendHTTPDate(b, time.Now())
+	return append(b, '\r', '\n')
+}
+
+// appendFields adds an answer's fields in order, but for those the gate has the
+// say about: framing and Gate-*. fasthttp knows one Content-Encoding only;
+// several lines mean the same as their list (RFC 9110 section 5.3).
+func appendFields(b []byte, fields []rules.Field) []byte {
+	codings := 0
+	for _, f := range fields {
+		switch {
+		case strings.EqualFold(f.Name, "Content-Length"), strings.EqualFold(f.Name, "Transfer-Encoding"),
+			hasPrefixFolded(f.Name, "Gate-"):
+		case strings.EqualFold(f.Name, "Content-Encoding"):
+			if codings++; codings == 1 {
+				b = appendField(b, f.Name, joined(fields, f.Name))
+			}
+		default:
+			b = appendField(b, f.Name, f.Value)
+		}
+	}
+	return b
+}
+
+func joined(fields []rules.Field, name string) string {
+	var values []string
+	for _, f := range fields {
+		if strings.EqualFold(f.Name, name) {
+			values = append(values, f.Value)
+		}
+	}
+	return strings.Join(values, ", ")
+}
+
+// appendOwnHead is the head of an answer that the gate makes itself.
+func appendOwnHead(b []byte, a decision.Answer) []byte {
+	b = appendStatus(b, a.Status)
+	b = appendDate(b)
+	b = appendFields(b, a.Header)
+	return appendLength(b, int64(len(a.Body)))
+}
+
+// fieldValue is the first value of a field; "" without one.
+func fieldValue(fields []rules.Field, name string) string {
+	for _, f := range fields {
+		if strings.EqualFold(f.Name, name) {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// headText is memory to compose a head in, and the reader to parse it with.
+type headText struct {
+	b      []byte
+	source bytes.Reader
+	reader *bufio.Reader
+}
+
+var headTexts = sync.Pool{New: func() any {
+	return &headText{b: make([]byte, 0, 2<<10), reader: bufio.NewReaderSize(nil, 4<<10)}
+}}
+
+// setHead makes the composed head, which has no end yet, the response's. Parsing
+// is the one way into fasthttp that keeps Date, the order, the case and repeated
+// fields.
+func (t *headText) setHead(h *fasthttp.ResponseHeader) error {
+	t.b = append(t.b, '\r', '\n')
+	reader := t.reader
+	if len(t.b) > reader.Size() {
+		reader = bufio.NewReaderSize(nil, len(t.b))
+	}
+	t.source.Reset(t.b)
+	reader.Reset(&t.source)
+	h.DisableNormalizing()
+	return h.Read(reader)
+}
+
+func getHeadText() *headText { return headTexts.Get().(*headText) }
+
+func (t *headText) free() {
+	t.b = t.b[:0]
+	headTexts.Put(t)
+}

@@ -1,0 +1,65 @@
+package edge
+
+import (
+	"net/http"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/slotgate/slotgate/gate"
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// handle is the way of every request.
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	defer s.recoverFrom(ctx)
+	in, refused := readHead(&ctx.Request.Header)
+	if refused != nil {
+		s.refuse(ctx, refused, "")
+		return
+	}
+	req := s.request(ctx, in)
+	body := &requestBody{server: s, ctx: ctx, length: in.length}
+	defer body.done()
+	req.ReadBody = body.readAll
+
+	match, reply := s.gate.Route(req)
+	switch {
+	case reply != nil:
+		s.writeReply(ctx, req, reply)
+	case match.Rule != nil:
+		s.serve(ctx, req, match, body)
+	case s.config.Unmatched == "reject":
+		s.writeOwn(ctx, notFound(req))
+	default:
+		s.pass(ctx, req, in, body)
+	}
+}
+
+// serve is the way of a gated request. What the client does meanwhile does not
+// end it.
+func (s *Server) serve(ctx *fasthttp.RequestCtx, req *gate.Request, match rules.Match, body *requestBody) {
+	reply := s.gate.Serve(req, match)
+	if body.refused != nil {
+		release(reply)
+		s.refuse(ctx, body.refused, req.ID)
+		return
+	}
+	s.writeReply(ctx, req, reply)
+}
+
+func notFound(req *gate.Request) decision.Answer {
+	return decision.Problem{
+		Type:      "about:blank",
+		Title:     http.StatusText(http.StatusNotFound),
+		Status:    http.StatusNotFound,
+		Detail:    "No rule of the gate is for this request, and server.unmatched is reject.",
+		RequestID: req.ID,
+	}.Answer()
+}
+
+func release(reply *gate.Reply) {
+	if reply.Release != nil {
+		reply.Release()
+	}
+}

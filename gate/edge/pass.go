@@ -1,0 +1,130 @@
+package edge
+
+import (
+	"errors"
+	"io"
+	"net"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/slotgate/slotgate/gate"
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/upstream"
+)
+
+// pass is the way of a request that is not gated: both bodies stream.
+func (s *Server) pass(ctx *fasthttp.RequestCtx, req *gate.Request, in *head, body *requestBody) {
+	var source io.Reader
+	if in.length != 0 {
+		body.idle = true
+		source = body
+	}
+	stream, err := s.backend.Pass(req, source, in.length)
+	if err != nil {
+		s.passFailed(ctx, req, err)
+		return
+	}
+	t := getHeadText()
+	defer t.free()
+	t.b = appendStatus(t.b, stream.Status)
+	t.b = appendFields(t.b, stream.Header)
+
+	switch {
+	case req.Method == "HEAD" || stream.Status == 304:
+		_ = stream.Body.Close()
+		t.b = appendAnnounced(t.b, stream.Header)
+		s.send(ctx, t, nil, nil)
+	case stream.Length < 0 && in.http10:
+		s.passUntilClose(ctx, t, stream)
+	case stream.Length < 0:
+		t.b = append(t.b, "Transfer-Encoding: chunked\r\n"...)
+		s.send(ctx, t, nil, nil)
+		ctx.Response.ImmediateHeaderFlush = true
+		ctx.Response.SetBodyStream(stream.Body, -1)
+	case stream.Length <= copyBelow:
+		s.passShort(ctx, req, t, stream)
+	default:
+		t.b = appendLength(t.b, stream.Length)
+		s.send(ctx, t, nil, nil)
+		ctx.Response.ImmediateHeaderFlush = true
+		ctx.Response.SetBodyStream(stream.Body, int(stream.Length))
+	}
+}
+
+// passShort waits for a short body, so that head and body leave at once, and a
+// body that was cut is a 502 and not half an answer.
+func (s *Server) passShort(ctx *fasthttp.RequestCtx, req *gate.Request, t *headText, stream *upstream.Stream) {
+	data := make([]byte, stream.Length)
+	_, err := io.ReadFull(stream.Body, data)
+	_ = stream.Body.Close()
+	if err != nil {
+		s.passFailed(ctx, req, &gate.BackendError{Failure: gate.Broken, Err: err})
+		return
+	}
+	t.b = appendLength(t.b, stream.Length)
+	s.send(ctx, t, nil, nil)
+	ctx.Response.SetBodyRaw(data)
+}
+
+// passUntilClose serves an HTTP/1.0 client, which knows no chunks: the end of the
+// connection ends the body.
+func (s *Server) passUntilClose(ctx *fasthttp.RequestCtx, t *headText, stream *upstream.Stream) {
+	text := append([]byte(nil), t.b...)
+	text = append(text, "Connection: close\r\n\r\n"...)
+	ctx.HijackSetNoResponse(true)
+	ctx.Hijack(func(c net.Conn) {
+		defer func() {
+			if fault := recover(); fault != nil {
+				s.log.Error("the gate panicked while passing an answer on; please report this", "panic", fault)
+			}
+			_ = stream.Body.Close()
+		}()
+		if _, err := c.Write(text); err != nil {
+			return
+		}
+		if _, err := io.Copy(c, stream.Body); err != nil {
+			abort(c)
+		}
+	})
+}
+
+// abort ends a connection so that the client sees a fault and not a regular end,
+// which would make a cut body look whole.
+func abort(nc net.Conn) {
+	if h, ok := nc.(interface{ UnsafeConn() net.Conn }); ok {
+		nc = h.UnsafeConn()
+	}
+	c := connOf(nc)
+	if c == nil {
+		return
+	}
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+}
+
+// passFailed answers for a backend, or a client, that failed. An ungated request
+// has no decision to tell.
+func (s *Server) passFailed(ctx *fasthttp.RequestCtx, req *gate.Request, err error) {
+	var fromClient *upstream.RequestBodyError
+	if errors.As(err, &fromClient) {
+		if refused := refusalOf(fromClient.Err); refused != nil {
+			s.refuse(ctx, refused, req.ID)
+		} else {
+			_ = ctx.Conn().Close() // it has gone
+		}
+		return
+	}
+	s.log.Debug("backend gave no answer", "request_id", req.ID, "error", err)
+	d, detail := decision.DecisionUpstreamFailed, "The service behind the gate broke off its answer."
+	var failure *gate.BackendError
+	if errors.As(err, &failure) {
+		switch failure.Failure {
+		case gate.TimedOut:
+			d, detail = decision.DecisionUpstreamTimeout, "The service behind the gate did not answer in time."
+		case gate.NotConnected:
+			detail = "No connection to the service behind the gate; nothing was sent."
+		}
+	}
+	s.writeOwn(ctx, decision.NewProblem(d, detail, req.ID).Answer())
+}

@@ -1,0 +1,156 @@
+package edge
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/slotgate/slotgate/gate"
+	"github.com/slotgate/slotgate/gate/upstream"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// Gate decides about requests. Both calls may block; the client going away does
+// not end them.
+type Gate interface {
+	// Route finds the rule of a request from its head: no rule and no reply
+	// means that the request is passed on.
+	Route(*gate.Request) (rules.Match, *gate.Reply)
+	Serve(*gate.Request, rules.Match) *gate.Reply
+}
+
+// Backend streams requests that are not gated; see upstream.Client.Pass.
+type Backend interface {
+	Pass(r *gate.Request, body io.Reader, length int64) (*upstream.Stream, error)
+}
+
+// Meter counts what the edge refuses before any rule sees it. kind is one of a
+// few fixed words. It is safe for concurrent use.
+type Meter interface {
+	EdgeRefusal(kind string)
+}
+
+// Options are the parts of a server. All are required but Budget.
+type Options struct {
+	Config  rules.ServerConfig
+	Gate    Gate
+	Backend Backend
+	Meter   Meter
+	Logger  *slog.Logger
+	// Budget bounds the bodies of gated requests in memory; nil makes one of
+	// Config.MaxBuffered. Share it to count the backend's answers too.
+	Budget *Budget
+}
+
+// Server serves clients on one or more listeners.
+type Server struct {
+	config  rules.ServerConfig
+	gate    Gate
+	backend Backend
+	meter   Meter
+	log     *slog.Logger
+	budget  *Budget
+	tls     *tls.Config // nil: plain
+	cors    map[string]bool
+	conns   tracker
+	http    *fasthttp.Server
+}
+
+// New checks the options and reads the certificate, if there is one.
+func New(o Options) (*Server, error) {
+	if o.Gate == nil || o.Backend == nil || o.Meter == nil || o.Logger == nil {
+		return nil, errors.New("edge: Gate, Backend, Meter and Logger are required")
+	}
+	s := &Server{
+		config:  o.Config,
+		gate:    o.Gate,
+		backend: o.Backend,
+		meter:   o.Meter,
+		log:     o.Logger,
+		budget:  o.Budget,
+		cors:    make(map[string]bool, len(o.Config.CORS.Origins)),
+	}
+	if s.budget == nil {
+		s.budget = NewBudget(int64(o.Config.MaxBuffered))
+	}
+	for _, origin := range o.Config.CORS.Origins {
+		s.cors[origin] = true
+	}
+	if o.Config.TLS.CertFile != "" {
+		cert, err := tls.LoadX509KeyPair(o.Config.TLS.CertFile, o.Config.TLS.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("server.tls: %w", err)
+		}
+		s.tls = &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}}
+	}
+	s.http = &fasthttp.Server{
+		Handler:      s.handle,
+		ErrorHandler: s.handleUnreadable,
+		Logger:       debugLog{o.Logger},
+
+		ReadBufferSize: int(o.Config.MaxHeader),
+		ReadTimeout:    o.Config.ReadTimeout,
+		IdleTimeout:    o.Config.IdleTimeout,
+		// The edge counts connections itself; fasthttp must never be the one to
+		// refuse, because it does so without Retry-After.
+		Concurrency: o.Config.MaxConnections + 1024,
+
+		// Bodies are read by the handler. The size here is only how much of one
+		// must have come before the handler runs.
+		StreamRequestBody:            true,
+		MaxRequestBodySize:           1,
+		DisablePreParseMultipartForm: true,
+
+		NoDefaultServerHeader: true,
+		NoDefaultDate:         true,
+		NoDefaultContentType:  true,
+		SecureErrorLogMessage: true,
+		CloseOnShutdown:       true,
+	}
+	return s, nil
+}
+
+// Serve answers requests on ln until Shutdown, and closes ln. It may be called
+// for several listeners at once.
+func (s *Server) Serve(ln net.Listener) error {
+	ln = &listener{Listener: ln, server: s}
+	if s.tls != nil {
+		ln = tls.NewListener(ln, s.tls)
+	}
+	return s.http.Serve(ln)
+}
+
+// Shutdown stops accepting, lets running requests end and closes idle
+// connections. When ctx ends first, it closes what is left and returns ctx's
+// error; a request that is being served still ends as if its client had gone.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.conns.closeSilent()
+	err := s.http.ShutdownWithContext(ctx)
+	// Connections that fasthttp has handed over are known only here.
+	if drained := s.conns.drained(); err == nil {
+		select {
+		case <-drained:
+			return nil
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	s.conns.closeAll()
+	return err
+}
+
+// Connections is the number of open client connections.
+func (s *Server) Connections() int { return s.conns.count() }
+
+// debugLog takes fasthttp's notes about single connections.
+type debugLog struct{ log *slog.Logger }
+
+func (l debugLog) Printf(format string, args ...any) {
+	l.log.Debug(fmt.Sprintf(format, args...))
+}

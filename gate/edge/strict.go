@@ -1,0 +1,190 @@
+package edge
+
+import (
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/slotgate/slotgate/gate/upstream"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// head is a request's head, copied out of the server's buffers.
+type head struct {
+	method string
+	path   string // raw
+	query  string // raw, without "?"
+	host   string
+	fields []rules.Field // every line, in order
+	http10 bool
+	// length of the body: 0 without one, upstream.Unknown when it is chunked.
+	length int64
+}
+
+// spareFields are the fields the gate adds on the way to the backend.
+const spareFields = 3
+
+// readHead copies a head that fasthttp has accepted, and refuses what fasthttp
+// lets pass but a backend could read in another way than the gate (P6).
+func readHead(h *fasthttp.RequestHeader) (*head, *refusal) {
+	in := &head{method: methodName(h.Method()), host: string(h.Host())}
+	switch string(h.Protocol()) {
+	case "HTTP/1.1":
+	case "HTTP/1.0":
+		in.http10 = true
+	default:
+		return nil, refuseVersion
+	}
+	if in.method == "CONNECT" {
+		return nil, refuseConnect
+	}
+	// Methods are case-sensitive (RFC 9110 section 9.1), but some backends
+	// take "post" for POST, and then a rule for POST would be dodged.
+	if strings.ToUpper(in.method) != in.method {
+		return nil, refuseMethod
+	}
+	target := string(h.RequestURI())
+	if target[0] != '/' && target != "*" {
+		return nil, refuseAbsolute
+	}
+	if strings.IndexByte(target, '#') >= 0 {
+		return nil, refuseFragment
+	}
+	in.path, in.query, _ = strings.Cut(target, "?")
+	if refused := in.readFields(string(h.RawHeaders())); refused != nil {
+		return nil, refused
+	}
+	return in, in.frame()
+}
+
+// readFields takes the header block apart. All fields are slices of block.
+func (in *head) readFields(block string) *refusal {
+	in.fields = make([]rules.Field, 0, strings.Count(block, "\n")+spareFields)
+	for block != "" {
+		line, rest, _ := strings.Cut(block, "\n")
+		block = rest
+		line, crlf := strings.CutSuffix(line, "\r")
+		if !crlf || strings.IndexByte(line, '\r') >= 0 {
+			return refuseLineEnd
+		}
+		if line == "" {
+			break
+		}
+		if line[0] == ' ' || line[0] == '\t' {
+			return refuseFold
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || !isToken(name) {
+			return refuseHeader
+		}
+		in.fields = append(in.fields, rules.Field{Name: name, Value: strings.Trim(value, " \t")})
+	}
+	return nil
+}
+
+// frame finds the body's length. Whoever could see another length than the gate
+// would see another next request on the connection.
+func (in *head) frame() *refusal {
+	hasLength, hasCoding := false, false
+	for _, f := range in.fields {
+		switch {
+		case strings.EqualFold(f.Name, "Content-Length"):
+			n, ok := parseLength(f.Value)
+			if !ok || hasLength {
+				return refuseFraming
+			}
+			in.length, hasLength = n, true
+		case strings.EqualFold(f.Name, "Transfer-Encoding"):
+			if hasCoding || in.http10 || !strings.EqualFold(f.Value, "chunked") {
+				return refuseFraming
+			}
+			hasCoding = true
+		case equalFolded(f.Name, "Content-Length"), equalFolded(f.Name, "Transfer-Encoding"):
+			return refuseFraming // some backends fold "_" into "-"
+		}
+	}
+	if hasLength && hasCoding {
+		return refuseFraming
+	}
+	if hasCoding {
+		in.length = upstream.Unknown
+	}
+	return nil
+}
+
+// methodName avoids a copy of the usual methods.
+func methodName(b []byte) string {
+	switch string(b) {
+	case "GET":
+		return "GET"
+	case "POST":
+		return "POST"
+	case "HEAD":
+		return "HEAD"
+	case "PUT":
+		return "PUT"
+	case "DELETE":
+		return "DELETE"
+	case "PATCH":
+		return "PATCH"
+	case "OPTIONS":
+		return "OPTIONS"
+	}
+	return string(b)
+}
+
+// parseLength reads plain digits that fit.
+func parseLength(s string) (int64, bool) {
+	if s == "" || len(s) > 18 {
+		return 0, false
+	}
+	var n int64
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(s[i]-'0')
+	}
+	return n, true
+}
+
+// equalFolded compares names as a backend does that cannot tell "_" from "-".
+func equalFolded(name, want string) bool {
+	if len(name) != len(want) {
+		return false
+	}
+	for i := range len(name) {
+		if foldByte(name[i]) != foldByte(want[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func foldByte(c byte) byte {
+	switch {
+	case c == '_':
+		return '-'
+	case c >= 'A' && c <= 'Z':
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+// isToken: RFC 9110 section 5.6.2.
+func isToken(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= 0x80 || !tokenBytes[c] {
+			return false
+		}
+	}
+	return s != ""
+}
+
+var tokenBytes = func() (t [128]bool) {
+	for c := range t {
+		t[c] = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.IndexByte("!#$%&'*+-.^_`|~", byte(c)) >= 0
+	}
+	return t
+}()
