@@ -65,6 +65,16 @@ func findHeader(fields []Field, name string) (value string, times int, refusal *
 	return value, times, nil
 }
 
+// countHeader counts the lines that some backend may take for a header.
+func countHeader(fields []Field, name string) (lines int) {
+	for i := range fields {
+		if sameHeader(fields[i].Name, name) {
+			lines++
+		}
+	}
+	return lines
+}
+
 // findCookie reads one cookie (RFC 6265, 4.2). Quotes and percent-encoding are
 // undone where they can be, as half of the frameworks do, so that two spellings of
 // one session are one subject.

@@ -13,10 +13,8 @@ const maxKey = 255
 func (x *extraction) idempotencyKey(required bool) (string, *Refusal) {
 	for i := range x.rule.key {
 		s := &x.rule.key[i]
-		if s.Source == FromHeader {
-			if _, times, _ := findHeader(x.req.Header, s.Name); times > 1 {
-				return "", refuse(RefuseKeyInvalid, "the header %s is sent more than once", s.Name)
-			}
+		if s.Source == FromHeader && countHeader(x.req.Header, s.Name) > 1 {
+			return "", refuse(RefuseKeyInvalid, "the header %s is sent more than once", s.Name)
 		}
 		value, found, ok, refusal := x.text(s)
 		if refusal != nil {
