@@ -7,7 +7,7 @@
 //	problem.go  answers; body.go  strict request bodies
 //	health.go, status.go, modes.go, slots.go, slotview.go  the endpoints
 //	metrics.go  what the journey reports; gauges.go  what is read at a scrape;
-//	holds.go    what is counted in the background; storetimer.go  store calls
+//	holds.go    what is counted in the background
 //
 // Nothing here is on the path of a booking except Metrics, whose counters are
 // looked up once for each rule.

@@ -10,11 +10,6 @@ import (
 	"github.com/slotgate/slotgate/gate/store"
 )
 
-// refusingStore fails every call that a test does not replace.
-type refusingStore struct{ store.Store }
-
-func (refusingStore) Ping(context.Context) error { return errors.New("away") }
-
 func TestHoldsAreCountedByState(t *testing.T) {
 	b := newBench(t, "",
 		store.Slot{Slot: "1", Confirmed: 3},

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/degrade"
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/rules"
 )
@@ -37,6 +38,7 @@ type Metrics struct {
 	holds     *prometheus.GaugeVec
 
 	byRule sync.Map // name → *ruleSeries
+	byOp   sync.Map // name → prometheus.Observer
 }
 
 var (
@@ -55,7 +57,7 @@ func NewMetrics(config *rules.Config, version, commit string) *Metrics {
 		total:     histograms("slotgate_request_seconds", "Time from a gated request's head to its answer.", secondsAtBackend, "rule"),
 		inGate:    histograms("slotgate_gate_seconds", "The part of slotgate_request_seconds not spent at the backend.", secondsInGate, "rule"),
 		upstream:  histograms("slotgate_upstream_seconds", "Time of one attempt at the backend.", secondsAtBackend, "rule", "outcome"),
-		store:     histograms("slotgate_store_seconds", "Time of one store call, its retry included.", secondsInStore, "op"),
+		store:     histograms("slotgate_store_seconds", "Time of one store call, its retry included, failed ones too.", secondsInStore, "op"),
 		storeErrs: counters("slotgate_store_errors_total", "Failed store calls.", "kind"),
 		oversold:  counters("slotgate_oversold_units", "Units that bookings answered after their hold was gone put over a slot's capacity.", "pool"),
 		refusals:  counters("slotgate_edge_refusals_total", "Requests and connections refused before any rule looked at them.", "kind"),
@@ -84,7 +86,7 @@ func NewMetrics(config *rules.Config, version, commit string) *Metrics {
 		m.oversold.WithLabelValues(pool)
 		drift.WithLabelValues(pool)
 	}
-	for _, kind := range []store.ErrorKind{store.KindTimeout, store.KindConnection, store.KindFull, store.KindReply, store.KindServer, store.KindClosed} {
+	for _, kind := range []store.ErrorKind{store.KindTimeout, store.KindConnection, store.KindFull, store.KindReply, store.KindServer, store.KindClosed, degrade.KindOpen} {
 		m.storeErrs.WithLabelValues(string(kind))
 	}
 	return m
@@ -117,6 +119,17 @@ func (m *Metrics) Oversold(pool string, units int64) {
 
 // StoreError implements gate.Meter.
 func (m *Metrics) StoreError(kind string) { m.storeErrs.WithLabelValues(kind).Inc() }
+
+// StoreCall takes the time of one store call; op is one of the store's fixed
+// words. It fits the Observe option of the stores. Failures are counted by
+// StoreError, which the journey calls with what a failure meant to it.
+func (m *Metrics) StoreCall(op string, took time.Duration, _ error) {
+	observer, ok := m.byOp.Load(op)
+	if !ok {
+		observer, _ = m.byOp.LoadOrStore(op, m.store.WithLabelValues(op))
+	}
+	observer.(prometheus.Observer).Observe(took.Seconds())
+}
 
 // EdgeRefusal counts a request or connection that the edge refused; kind is one
 // of the edge's fixed words.

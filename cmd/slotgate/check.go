@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/slotgate/slotgate/rules"
+)
+
+const checkHelp = `Usage: slotgate check -c FILE [--set PATH=VALUE]...
+       slotgate check --schema
+
+Loads a configuration as run does and prints every fault as
+FILE:LINE:COL: message and every warning as FILE:LINE:COL: warning: message.
+Without faults it prints the effective rules and pools, and what has to be true
+for Slotgate's promises to hold.
+
+  -c FILE            the configuration
+  --set PATH=VALUE   replaces a value; repeatable. A rule is named by its name:
+                     rules.book-lesson.mode=off
+  --schema           prints the JSON Schema of the configuration, for editors
+
+Exit status: 0 the configuration can be used (there may be warnings), 2 it cannot.
+
+Example:
+  slotgate check -c slotgate.yaml --set upstream.timeout=2s
+`
+
+// Exit statuses of check.
+const (
+	checkUsable   = 0
+	checkUnusable = 2
+)
+
+func checkCommand(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+	var flags configFlags
+	set := newFlags("check")
+	flags.register(set)
+	schema := set.Bool("schema", false, "")
+	operands, err := parse(set, args)
+	if err == nil && len(operands) > 0 {
+		err = fmt.Errorf("unexpected argument %q", operands[0])
+	}
+	if err != nil {
+		return usageFault("check", checkHelp, err, checkUnusable, stdout, stderr)
+	}
+	if *schema {
+		_, _ = stdout.Write(rules.JSONSchema())
+		return checkUsable
+	}
+	config, faults, err := flags.load()
+	if err != nil {
+		return usageFault("check", checkHelp, err, checkUnusable, stdout, stderr)
+	}
+	fmt.Fprint(stdout, faults)
+	if config == nil {
+		return checkUnusable
+	}
+	if err := writeEffective(stdout, config); err != nil {
+		fmt.Fprintf(stderr, "slotgate check: %v\n", err)
+		return checkUnusable
+	}
+	return checkUsable
+}

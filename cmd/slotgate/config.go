@@ -1,0 +1,33 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"os"
+
+	"github.com/slotgate/slotgate/rules"
+)
+
+// configFlags are the flags of every command that loads a configuration.
+type configFlags struct {
+	file string
+	sets []string
+}
+
+func (f *configFlags) register(set *flag.FlagSet) {
+	set.StringVar(&f.file, "c", "", "")
+	set.Func("set", "", appendTo(&f.sets))
+}
+
+// load reads the file. The configuration is nil when a fault is an error.
+func (f *configFlags) load() (*rules.Config, rules.Faults, error) {
+	if f.file == "" {
+		return nil, nil, errors.New("-c FILE is missing")
+	}
+	text, err := os.ReadFile(f.file)
+	if err != nil {
+		return nil, nil, err
+	}
+	config, faults := rules.Load(f.file, text, rules.LoadOptions{Env: os.LookupEnv, Set: f.sets})
+	return config, faults, nil
+}

@@ -1,0 +1,6 @@
+// Command slotgate is an admission gate in front of a booking API.
+package main
+
+import "os"
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

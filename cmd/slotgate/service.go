@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/slotgate/slotgate/gate"
+	"github.com/slotgate/slotgate/gate/admin"
+	"github.com/slotgate/slotgate/gate/edge"
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/gate/store/memstore"
+	"github.com/slotgate/slotgate/gate/store/redisstore"
+	"github.com/slotgate/slotgate/gate/upstream"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// settleGrace is what settlements get beyond server.drain: a request that ended
+// with the drain still has a store call to make.
+const settleGrace = time.Second
+
+// errSecondSignal ends a drain that somebody does not want to wait for.
+var errSecondSignal = errors.New("stopped by a second signal; requests under way were dropped")
+
+// service is a running gate: everything between the configuration and the
+// listeners, wired once.
+type service struct {
+	config  *rules.Config
+	log     *slog.Logger
+	metrics *admin.Metrics
+	store   store.Store
+	backend *upstream.Client
+	gate    *gate.Gate
+	edge    *edge.Server
+	admin   *admin.Server
+
+	clients   net.Listener // server.listen
+	operators net.Listener // admin.listen
+}
+
+// serve runs a gate until a signal ends it, or a listener fails.
+func serve(config *rules.Config, signals <-chan os.Signal, log *slog.Logger) error {
+	s := &service{config: config, log: log}
+	defer s.close()
+	if err := s.wire(); err != nil {
+		return err
+	}
+	if err := s.listen(); err != nil {
+		return err
+	}
+	counting, stopCounting := context.WithCancel(context.Background())
+	var background sync.WaitGroup
+	background.Go(func() { s.metrics.CountHolds(counting, s.gate, s.store) })
+	defer func() {
+		stopCounting()
+		background.Wait()
+	}()
+
+	failed := make(chan error, 2)
+	background.Go(func() { failed <- s.edge.Serve(s.clients) })
+	background.Go(func() { failed <- s.admin.Serve(s.operators) })
+	s.log.Info("slotgate serves", "version", readBuild().version,
+		"listen", s.clients.Addr().String(), "admin", s.operators.Addr().String(),
+		"upstream", config.Upstream.URL, "store", config.Store.Kind, "rules", len(config.Rules))
+
+	err := errors.Join(s.untilTold(signals, failed), s.drain(signals))
+	if err == nil {
+		s.log.Info("stopped")
+	}
+	return err
+}
+
+// wire makes the parts, from the store outwards. Nothing of it waits for another
+// machine.
+func (s *service) wire() (err error) {
+	build := readBuild()
+	s.metrics = admin.NewMetrics(s.config, build.version, build.commit)
+	if s.store, err = openStore(s.config.Store, s.metrics, s.log); err != nil {
+		return err
+	}
+	budget := edge.NewBudget(int64(s.config.Server.MaxBuffered))
+	s.backend, err = upstream.New(upstream.Options{
+		URL:            s.config.Upstream.URL,
+		ConnectTimeout: s.config.Upstream.ConnectTimeout,
+		Timeout:        s.config.Upstream.Timeout,
+		MaxConnections: s.config.Upstream.MaxConnections,
+		KeepAlive:      s.config.Upstream.KeepAlive,
+		Breaker:        s.config.Upstream.Breaker,
+		Budget:         budget,
+	})
+	if err != nil {
+		return err
+	}
+	set, err := rules.NewSet(s.config)
+	if err != nil {
+		return err
+	}
+	s.gate, err = gate.New(gate.Options{
+		Config: s.config, Set: set, Store: s.store, Backend: s.backend, Meter: s.metrics, Logger: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	s.metrics.WatchGate(s.gate)
+	s.edge, err = edge.New(edge.Options{
+		Config: s.config.Server, Gate: s.gate, Backend: s.backend, Meter: s.metrics, Logger: s.log, Budget: budget,
+	})
+	if err != nil {
+		return err
+	}
+	s.admin, err = admin.New(admin.Options{
+		Gate: s.gate, Slots: s.store, Metrics: s.metrics, Version: build.version,
+		Listen: s.config.Admin.Listen, Token: s.config.Admin.Token, Logger: s.log,
+	})
+	return err
+}
+
+func openStore(config rules.StoreConfig, metrics *admin.Metrics, log *slog.Logger) (store.Store, error) {
+	if config.Kind == "memory" {
+		return memstore.New(memstore.Options{MaxMemory: int64(config.MaxMemory), Observe: metrics.StoreCall}), nil
+	}
+	redis, err := redisstore.Open(context.Background(), redisstore.Options{
+		Addresses: config.Addresses,
+		Username:  config.Username,
+		Password:  config.Password,
+		DB:        config.DB,
+		Prefix:    config.Prefix,
+		Secret:    config.Secret,
+		Timeout:   config.Timeout,
+		Logger:    log,
+		Observe:   metrics.StoreCall,
+	})
+	if err != nil {
+		return nil, err // and no store: a nil *Store is not a nil Store
+	}
+	return redis, nil
+}
+
+// listen opens both listeners before either is served, so that a gate whose admin
+// port is taken does not take bookings for a moment.
+func (s *service) listen() (err error) {
+	if s.clients, err = net.Listen("tcp", s.config.Server.Listen); err != nil {
+		return fmt.Errorf("server.listen: %w", err)
+	}
+	if s.operators, err = net.Listen("tcp", s.config.Admin.Listen); err != nil {
+		_ = s.clients.Close()
+		return fmt.Errorf("admin.listen: %w", err)
+	}
+	return nil
+}
+
+// untilTold returns nil at the first signal to end, or the failure of a listener.
+func (s *service) untilTold(signals <-chan os.Signal, failed <-chan error) error {
+	for {
+		select {
+		case err := <-failed:
+			return fmt.Errorf("a listener failed: %w", err)
+		case sig := <-signals:
+			if sig != syscall.SIGHUP {
+				s.log.Info("draining", "signal", sig.String(), "drain", s.config.Server.Drain.String())
+				return nil
+			}
+			s.log.Warn("reload is not available yet: restart to use a changed configuration")
+		}
+	}
+}
+
+// drain ends the service in the order in which its parts need each other: told to
+// balancers, then clients, settlements, operators.
+func (s *service) drain(signals <-chan os.Signal) error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.config.Server.Drain)
+	defer cancel()
+	defer s.admin.Close()
+
+	s.admin.Drain()
+	drained := make(chan error, 1)
+	go func() { drained <- s.edge.Shutdown(ctx) }()
+	for {
+		select {
+		case err := <-drained:
+			if err != nil {
+				err = fmt.Errorf("requests were still running when server.drain (%v) ended: %w", s.config.Server.Drain, err)
+			}
+			return errors.Join(err, s.settle())
+		case sig := <-signals:
+			if sig != syscall.SIGHUP {
+				cancel()
+				<-drained
+				return errSecondSignal
+			}
+		}
+	}
+}
+
+// settle waits for the last settlements and admin calls.
+func (s *service) settle() error {
+	ctx, cancel := context.WithTimeout(context.Background(), settleGrace)
+	defer cancel()
+	s.gate.Close(ctx)
+	return s.admin.Shutdown(ctx)
+}
+
+// close gives back what wire made; parts it did not come to are nil.
+func (s *service) close() {
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	if s.gate != nil {
+		s.gate.Close(now) // again, or without a drain
+	}
+	if s.backend != nil {
+		s.backend.Close()
+	}
+	if s.store != nil {
+		_ = s.store.Close()
+	}
+}
