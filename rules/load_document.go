@@ -123,8 +123,14 @@ func (d *document) syntaxFault(src []byte, err error) {
 		d.report(line, tab+1, "a tab cannot indent YAML: use spaces")
 		return
 	}
+	if bareBraces.Match(text) {
+		message += " (inside { } a value that holds braces must be quoted)"
+	}
 	d.report(line, 1, "not YAML: "+message)
 }
+
+// bareBraces is a template, or a variable, without quotes.
+var bareBraces = regexp.MustCompile(`\{.*:\s+[^"'\s,{}]+\{`)
 
 // readableLines is the length of the longest beginning that is valid YAML.
 func readableLines(lines [][]byte) int {

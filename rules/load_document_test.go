@@ -15,6 +15,7 @@ func TestLoadSyntax(t *testing.T) {
 		{"open quote", strings.Replace(base, "    pool: lessons", "«    pool: \"lessons", 1), "not YAML: "},
 		{"colon in plain text", strings.Replace(base, "    pool: lessons", "«    pool: lessons: b", 1), "not YAML: "},
 		{"reserved character", strings.Replace(base, "    pool: lessons", "«    pool: @lessons", 1), "not YAML: "},
+		{"template without quotes", strings.Replace(base, "    match:\n      path: \"/api/lessons/{lesson}/bookings\"\n", "«    match: { path: /api/lessons/{lesson}/bookings }\n", 1), "must be quoted"},
 		{"alias of nothing", "«a: *b\n", "not YAML: unknown anchor 'b' referenced"},
 		{"first line", "«{\n", "not YAML: "},
 		{"second document with a fault", base + "---\n«a: [\n", "not YAML: "},

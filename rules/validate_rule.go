@@ -112,7 +112,11 @@ func checkVariables(p place, list Extractors, template Template) {
 	}
 	for i, e := range list {
 		if e.Source == FromPath && !template.Has(e.Name) {
-			p.item(i).faultf("%s has no variable %s%s", template, e.Name, suggestVariable(e.Name, template))
+			at := p.item(i)
+			if from := at.field("from"); from.written {
+				at = from
+			}
+			at.faultf("%s has no variable %s%s", template, e.Name, suggestVariable(e.Name, template))
 		}
 	}
 }
