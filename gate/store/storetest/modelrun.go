@@ -1,0 +1,397 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/rules"
+)
+
+const (
+	modelRuns = 200 // unless -rapid.checks says otherwise
+	modelOps  = 60
+
+	// Time goes in steps of tick, and no deadline of the model is nearer than three
+	// seconds to a multiple of it, so that a store on real time may drift so far.
+	tick         = 11 * time.Second
+	modelLease   = 15 * time.Second
+	modelHoldTTL = 60 * time.Second
+	modelWait    = 25 * time.Second
+	// modelCopies is how old a call may be of which a copy still arrives.
+	modelCopies = 2 * tick
+)
+
+// RunModel compares a store with the reference model over random histories: each
+// verdict and settlement, and after each step the slots with their holds. It opens
+// one store; each history has a pool and rule of its own.
+func RunModel(t *testing.T, open func(t *testing.T) *Harness) {
+	setDefault(t, "rapid.checks", strconv.Itoa(modelRuns))
+	h := open(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		r := newHistory(rt, h)
+		for range modelOps {
+			r.step()
+		}
+	})
+}
+
+// setDefault sets a flag for the test unless the command line has.
+func setDefault(t *testing.T, name, value string) {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	f := flag.Lookup(name)
+	if given || f == nil {
+		return
+	}
+	before := f.Value.String()
+	t.Cleanup(func() { _ = f.Value.Set(before) })
+	if err := f.Value.Set(value); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// history is one random run of calls on a store and on the model.
+type history struct {
+	*rapid.T
+	*Harness
+	model   *model
+	calls   int
+	pool    string
+	config  store.Decide // what the pool and rule of this history configure
+	decides []*modelDecide
+	settles []modelSettle
+}
+
+type modelDecide struct {
+	d   *store.Decide
+	got store.Decided
+	at  time.Duration
+}
+
+type modelSettle struct {
+	s  *store.Settle
+	at time.Duration
+}
+
+func newHistory(t *rapid.T, h *Harness) *history {
+	r := &history{T: t, Harness: h, model: newModel(), pool: "pool of " + newID()}
+	r.config = store.Decide{
+		Rule: r.pool, Group: r.pool, Pool: r.pool,
+		Capacity:      rapid.SampledFrom([]int64{1, 2, 3, 5, store.Learned}).Draw(t, "capacity"),
+		HoldTTL:       modelHoldTTL,
+		Retain:        1000 * time.Hour,
+		OnePerSubject: rapid.Bool().Draw(t, "one_per_subject"),
+		MaxPerSubject: rapid.SampledFrom([]int64{0, 0, 2}).Draw(t, "max_per_subject"),
+		MaxInflight:   rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "max_inflight"),
+		KeepUnknown:   rapid.SampledFrom([]bool{false, false, true}).Draw(t, "keep_unknown"),
+		Lease:         modelLease,
+		KeyTTL:        1000 * time.Hour,
+	}
+	if rapid.SampledFrom([]bool{false, false, true}).Draw(t, "limits") {
+		r.config.SubjectLimit = store.Limit{Count: 1, Per: 2 * tick, Burst: 4}
+		r.config.SlotLimit = store.Limit{Count: 1, Per: tick, Burst: 3}
+	}
+	return r
+}
+
+// step does one call, or lets time pass, and compares. Right after time has passed
+// the slots are not read, so that a decide meets its due holds itself.
+func (r *history) step() {
+	switch op := rapid.SampledFrom([]string{
+		"read", "decide", "decide", "decide", "decide", "decide", "copy", "copy", "await",
+		"settle", "settle", "settle", "settle", "settle", "settle again", "settle again", "unseen",
+		"advance", "advance", "operator",
+	}).Draw(r.T, "op"); op {
+	case "decide":
+		r.decide(r.request())
+	case "copy":
+		if c := r.recent(func(c *modelDecide) bool { return true }); c != nil {
+			r.decide(c.d)
+		}
+	case "await":
+		c := r.recent(func(c *modelDecide) bool { return c.got.Verdict == decision.Twin && c.d.Wait > 0 })
+		if c != nil {
+			d := *c.d
+			d.Await = c.got.Owner
+			r.decide(&d)
+		}
+	case "settle":
+		r.settleAttempt()
+	case "settle again":
+		r.settleAgain()
+	case "unseen":
+		r.settleUnseen()
+	case "operator":
+		r.operate()
+	case "advance":
+		d := time.Duration(rapid.SampledFrom([]int{1, 1, 2, 6}).Draw(r.T, "ticks")) * tick
+		r.Logf("advance %v", d)
+		r.model.now += d
+		r.Advance(d)
+		return
+	}
+	r.compareSlots()
+}
+
+func (r *history) gate() store.Store {
+	r.calls++
+	if r.calls%2 == 0 {
+		return r.Other
+	}
+	return r.Store
+}
+
+// request draws a new request. Its texts are few, so that requests meet.
+func (r *history) request() *store.Decide {
+	d := r.config
+	d.ID = newID()
+	d.Slot = rapid.SampledFrom([]string{"x", "x", "y"}).Draw(r.T, "slot")
+	d.Subject = rapid.SampledFrom([]string{"", "s", "s", "t"}).Draw(r.T, "subject")
+	d.Units = rapid.SampledFrom([]int64{1, 1, 1, 2}).Draw(r.T, "units")
+	d.Key = rapid.SampledFrom([]string{"", "k", "k", "l", "m"}).Draw(r.T, "key")
+	d.Scope = rapid.SampledFrom([]string{"alice", "alice", "alice", "bob", ""}).Draw(r.T, "scope")
+	d.BareReplay = rapid.Bool().Draw(r.T, "bare replay")
+	d.RetryUnknown = rapid.SampledFrom([]bool{true, true, false}).Draw(r.T, "retry")
+	d.Wait = rapid.SampledFrom([]time.Duration{0, modelWait}).Draw(r.T, "wait")
+	d.Charged = rapid.SampledFrom([]bool{false, false, false, true}).Draw(r.T, "charged")
+	d.Line = rapid.SampledFrom([]bool{false, false, false, false, false, true}).Draw(r.T, "line")
+	if rapid.Bool().Draw(r.T, "like another") && len(r.decides) > 0 {
+		o := rapid.SampledFrom(r.decides).Draw(r.T, "request").d
+		d.Slot, d.Subject, d.Units, d.Key, d.Scope = o.Slot, o.Subject, o.Units, o.Key, o.Scope
+	}
+	d.Fingerprint = fingerprint(&d, rapid.SampledFrom([]string{"", "", "", "", "other"}).Draw(r.T, "body"))
+	return &d
+}
+
+// recent draws an earlier decide of which a copy may still arrive.
+func (r *history) recent(fits func(*modelDecide) bool) *modelDecide {
+	var fit []*modelDecide
+	for _, c := range r.decides {
+		if r.model.now-c.at <= modelCopies && fits(c) {
+			fit = append(fit, c)
+		}
+	}
+	if len(fit) == 0 {
+		return nil
+	}
+	return rapid.SampledFrom(fit).Draw(r.T, "earlier")
+}
+
+func (r *history) decide(d *store.Decide) {
+	r.Logf("decide %s %s/%s/%d key %q scope %q retry %t wait %v await %q", d.ID, d.Slot, d.Subject, d.Units, d.Key, d.Scope, d.RetryUnknown, d.Wait, d.Await)
+	want := r.model.decide(d)
+	got, err := r.gate().Decide(context.Background(), d)
+	if err != nil {
+		r.Fatalf("decide: %v", err)
+	}
+	r.Logf("  %s hold %s", got.Verdict, got.Hold)
+	if got.Verdict != want.Verdict || got.Hold != want.Hold || got.Adopted != want.Adopted || got.Lapsed != want.Lapsed {
+		r.Fatalf("decided %s, hold %q (adopted %t), lapsed %d; want %s, %q (%t), %d",
+			got.Verdict, got.Hold, got.Adopted, got.Lapsed, want.Verdict, want.Hold, want.Adopted, want.Lapsed)
+	}
+	if got.Owner != want.Owner || !bytes.Equal(got.Answer, want.Answer) {
+		r.Fatalf("owner %q, answer %q; want %q, %q", got.Owner, got.Answer, want.Owner, want.Answer)
+	}
+	if (want.Verdict == decision.Twin || want.Verdict == decision.Answered) && got.MayReplay != want.MayReplay {
+		r.Fatalf("may replay %t, want %t", got.MayReplay, want.MayReplay)
+	}
+	for _, c := range r.decides {
+		if c.d.ID == d.ID && c.got.Verdict == decision.Admitted {
+			return // a copy's reply goes to nobody
+		}
+	}
+	if got.Verdict == decision.Admitted && got.Probe != want.Probe {
+		r.Fatalf("probe %t, want %t", got.Probe, want.Probe)
+	}
+	r.decides = append(r.decides, &modelDecide{d, got, r.model.now})
+}
+
+// settleAttempt reports an outcome of an attempt that may still be settled: its
+// hold has not been gone, nor itself been answered, for longer than copies live.
+func (r *history) settleAttempt() {
+	var fit []*modelDecide
+	for _, c := range r.decides {
+		if c.got.Verdict != decision.Admitted {
+			continue
+		}
+		h := r.model.hold(c.got.Hold)
+		fits := !h.gone() || r.model.now-h.goneAt <= modelCopies
+		for _, a := range h.attempts {
+			fits = fits && (a.id != c.d.ID || !a.answered || r.model.now-a.endedAt <= modelCopies)
+		}
+		if fits {
+			fit = append(fit, c)
+		}
+	}
+	if len(fit) == 0 {
+		return
+	}
+	c := rapid.SampledFrom(fit).Draw(r.T, "attempt")
+	outcome := rapid.SampledFrom([]rules.Outcome{
+		rules.Booked, rules.Booked, rules.Refused, rules.SoldOut, rules.SoldOut, rules.Duplicate, rules.Busy, rules.Unknown, rules.Unknown, rules.NeverSent,
+	}).Draw(r.T, "outcome")
+	s := settlement(c.d, c.got, outcome)
+	if outcome == rules.Refused {
+		s.Keep = rapid.Bool().Draw(r.T, "keep")
+	}
+	r.settle(s)
+	r.settles = append(r.settles, modelSettle{s, r.model.now})
+}
+
+// settleAgain delivers a late copy of a settlement.
+func (r *history) settleAgain() {
+	var fit []modelSettle
+	for _, s := range r.settles {
+		if h := r.model.hold(s.s.Hold); r.model.now-s.at <= modelCopies && (h == nil || !h.gone() || r.model.now-h.goneAt <= modelCopies) {
+			fit = append(fit, s)
+		}
+	}
+	if len(fit) > 0 {
+		r.settle(rapid.SampledFrom(fit).Draw(r.T, "settlement").s)
+	}
+}
+
+func (r *history) settleUnseen() {
+	d := r.request()
+	outcome := rapid.SampledFrom([]rules.Outcome{rules.Booked, rules.Duplicate, rules.Refused, rules.Busy}).Draw(r.T, "outcome")
+	s := settlement(d, store.Decided{Hold: d.ID}, outcome)
+	r.settle(s)
+	if r.model.hold(d.ID) != nil {
+		r.settles = append(r.settles, modelSettle{s, r.model.now})
+	}
+}
+
+func (r *history) settle(s *store.Settle) {
+	r.Logf("settle %s of %s: %s, keep %t", s.ID, s.Hold, s.Outcome, s.Keep)
+	want := r.model.settle(s)
+	got, err := r.gate().Settle(context.Background(), s)
+	if err != nil {
+		r.Fatalf("settle: %v", err)
+	}
+	if got != want {
+		r.Fatalf("settled %+v, want %+v", got, want)
+	}
+}
+
+// operate draws what an operator does to a slot. Its due lapses are applied first,
+// by reading it.
+func (r *history) operate() {
+	r.compareSlots()
+	name := rapid.SampledFrom([]string{"x", "y"}).Draw(r.T, "slot")
+	q := r.query(name)
+	switch op := rapid.SampledFrom([]string{"release", "release", "set", "unset", "close", "open"}).Draw(r.T, "operator"); op {
+	case "release":
+		r.release(q)
+	default:
+		var c store.SlotChange
+		switch op {
+		case "set":
+			c.Capacity = ptr(rapid.Int64Range(1, 4).Draw(r.T, "own capacity"))
+		case "unset":
+			c.ClearCapacity = true
+		case "close":
+			c.Closed = ptr(true)
+		case "open":
+			c.Closed = ptr(false)
+		}
+		r.Logf("operator: %s %s", op, name)
+		if _, err := r.gate().Change(context.Background(), q, c); err != nil {
+			r.Fatalf("%s: %v", op, err)
+		}
+		s := r.model.see(name)
+		switch op {
+		case "set", "unset":
+			s.own = c.Capacity
+		default:
+			s.closed = *c.Closed
+		}
+		if op != "close" {
+			r.model.release(name)
+		}
+	}
+}
+
+func (r *history) release(q store.SlotQuery) {
+	var ids []string
+	for _, h := range r.model.holds {
+		if h.slot == q.Slot {
+			ids = append(ids, h.id)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	h := r.model.hold(rapid.SampledFrom(ids).Draw(r.T, "hold"))
+	r.Logf("operator: release %s", h.id)
+	was, err := r.gate().Release(context.Background(), q, h.id)
+	if h.gone() {
+		if !errors.Is(err, store.ErrNoHold) {
+			r.Fatalf("release of a hold that is gone: %q, %v", was, err)
+		}
+		return
+	}
+	if err != nil || was != h.state {
+		r.Fatalf("release: was %q, %v; want %q", was, err, h.state)
+	}
+	r.model.move(h, decision.Released)
+	r.model.release(q.Slot)
+}
+
+func (r *history) query(slot string) store.SlotQuery {
+	return store.SlotQuery{Pool: r.pool, Slot: slot, Capacity: r.config.Capacity, Retain: r.config.Retain, KeepUnknown: r.config.KeepUnknown}
+}
+
+// compareSlots reads both slots, which lapses what is due.
+func (r *history) compareSlots() {
+	m := r.model
+	for _, name := range []string{"x", "y"} {
+		got, err := r.gate().Slot(context.Background(), r.query(name))
+		if m.slots[name] == nil {
+			if !errors.Is(err, store.ErrNoSlot) {
+				r.Fatalf("slot %s: %+v, %v; want none", name, got, err)
+			}
+			continue
+		}
+		if err != nil {
+			r.Fatalf("slot %s: %v", name, err)
+		}
+		m.lapse(name, r.config.KeepUnknown)
+		want := store.Slot{
+			Capacity:  m.capacity(name, r.config.Capacity),
+			Confirmed: m.units(name, "", isConfirmed), Held: m.units(name, "", isOpen),
+			Closed: m.slot(name).closed, Full: m.slot(name).full, Inflight: m.awaited(name),
+		}
+		seen := store.Slot{Capacity: got.Capacity, Confirmed: got.Confirmed, Held: got.Held, Closed: got.Closed, Full: got.Full, Inflight: got.Inflight}
+		if fmt.Sprint(seen) != fmt.Sprint(want) {
+			r.Fatalf("slot %s is %+v, want %+v", name, seen, want)
+		}
+		states := map[string]decision.HoldState{}
+		for _, h := range got.Holds {
+			states[h.ID] = h.State
+		}
+		for _, h := range m.holds {
+			if want := h.state; h.slot == name {
+				if h.gone() {
+					want = decision.NoHold // not shown
+				}
+				if states[h.id] != want {
+					r.Fatalf("hold %s is %q, want %q", h.id, states[h.id], want)
+				}
+				delete(states, h.id)
+			}
+		}
+		if len(states) > 0 {
+			r.Fatalf("slot %s shows holds that nobody took: %v", name, states)
+		}
+	}
+}
