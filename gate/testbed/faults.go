@@ -52,9 +52,10 @@ func (p *RedisProxy) DelayReplies(d time.Duration) {
 	p.replyDelay = d
 }
 
-// DropReplies(true) throws away every reply that comes, or whose request came,
-// until DropReplies(false); connections stay open meanwhile. A connection that lost a reply stays silent for good: its
-// next reply would be taken for the lost one.
+// DropReplies with true throws away every reply that comes, or whose request
+// came, until it is called with false; connections stay open meanwhile. A
+// connection that lost a reply stays silent for good: its next reply would be
+// taken for the lost one.
 func (p *RedisProxy) DropReplies(drop bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -39,7 +39,7 @@ func newLink(p *RedisProxy, client net.Conn) *link {
 // run passes bytes until either side ends, and returns when nothing of the
 // link is left.
 func (l *link) run() {
-	defer l.client.Close()
+	defer l.sever()
 	upstream, err := net.Dial("tcp", l.proxy.upstream)
 	if err != nil {
 		return // the client sees its connection close, as with a dead server
@@ -56,14 +56,17 @@ func (l *link) run() {
 	parts.Go(func() { l.writeReplies(toClient) })
 
 	<-l.severed
-	l.client.Close()
 	l.upstream.Close()
 	parts.Wait()
 }
 
-// sever ends the link. It may be called at any time and more than once.
+// sever ends the link; no byte reaches the client after it returns. It may be
+// called at any time and more than once.
 func (l *link) sever() {
-	l.once.Do(func() { close(l.severed) })
+	l.once.Do(func() {
+		close(l.severed)
+		l.client.Close()
+	})
 }
 
 // readRequests ends when the client does, or after a request whose reply is to
@@ -92,7 +95,7 @@ func (l *link) writeRequests(toUpstream <-chan parcel) {
 		p, ok := l.receive(toUpstream)
 		if !ok {
 			// Half-closing lets Redis read all of it before it sees the end.
-			l.upstream.CloseWrite()
+			_ = l.upstream.CloseWrite() // it fails if the link has ended
 			return
 		}
 		if _, err := l.upstream.Write(p.bytes); err != nil {
@@ -146,7 +149,6 @@ func (l *link) writeReplies(toClient <-chan parcel) {
 			for _, c := range p.cuts {
 				close(c.done)
 			}
-			l.client.Close()
 			return
 		}
 		// A client that left loses its replies; Redis still gets its requests.

@@ -56,8 +56,8 @@ func Proxy(t testing.TB, upstream string) *RedisProxy {
 // Addr returns the host:port to connect to.
 func (p *RedisProxy) Addr() string { return p.addr }
 
-// Refuse(true) closes the listening port: new connections are refused by the
-// kernel, existing ones live on. Refuse(false) opens it again.
+// Refuse with true closes the listening port: new connections are refused by
+// the kernel, existing ones live on. With false it opens the port again.
 func (p *RedisProxy) Refuse(refuse bool) {
 	p.t.Helper()
 	p.mu.Lock()
@@ -79,7 +79,8 @@ func (p *RedisProxy) Refuse(refuse bool) {
 	p.running.Go(func() { p.accept(listener) })
 }
 
-// Sever cuts all connections at once; what was on its way is lost.
+// Sever cuts all connections. No reply reaches a client after it returns;
+// requests that were on their way may still reach Redis.
 func (p *RedisProxy) Sever() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

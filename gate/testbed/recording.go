@@ -50,7 +50,7 @@ func (r *Recording) Replay(ctx context.Context) ([][]byte, error) {
 		return nil, fmt.Errorf("testbed: replay: %w", err)
 	}
 	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 
 	reader := bufio.NewReader(conn)
 	var replies [][]byte

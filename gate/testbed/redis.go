@@ -13,7 +13,8 @@ import (
 )
 
 // RedisServer is a redis-server that belongs to one test. It starts empty,
-// persists nothing and is gone when the test is.
+// persists nothing and is gone when the test is. Addr may be called at any
+// time; the other methods by one goroutine at a time.
 type RedisServer struct {
 	t      testing.TB
 	binary string
