@@ -19,7 +19,7 @@ import (
 
 const (
 	modelRuns = 200 // unless -rapid.checks says otherwise
-	modelOps  = 60
+	modelOps  = 100
 
 	// Time goes in steps of tick, and no deadline of the model is nearer than three
 	// seconds to a multiple of it, so that a store on real time may drift so far.
@@ -87,7 +87,7 @@ func newHistory(t *rapid.T, h *Harness) *history {
 	r := &history{T: t, Harness: h, model: newModel(), pool: "pool of " + newID()}
 	r.config = store.Decide{
 		Rule: r.pool, Group: r.pool, Pool: r.pool,
-		Capacity:      rapid.SampledFrom([]int64{1, 2, 3, 5, store.Learned}).Draw(t, "capacity"),
+		Capacity:      rapid.SampledFrom([]int64{2, store.Learned, 1, 3, 5}).Draw(t, "capacity"),
 		HoldTTL:       modelHoldTTL,
 		Retain:        1000 * time.Hour,
 		OnePerSubject: rapid.Bool().Draw(t, "one_per_subject"),
@@ -107,13 +107,17 @@ func newHistory(t *rapid.T, h *Harness) *history {
 // step does one call, or lets time pass, and compares. Right after time has passed
 // the slots are not read, so that a decide meets its due holds itself.
 func (r *history) step() {
-	switch op := rapid.SampledFrom([]string{
-		"read", "decide", "decide", "decide", "decide", "decide", "copy", "copy", "await",
-		"settle", "settle", "settle", "settle", "settle", "settle again", "settle again", "unseen",
-		"advance", "advance", "operator",
+	switch op := rapid.SampledFrom([]string{ // rapid draws from the front more often
+		"decide", "settle", "advance", "retry", "copy", "settle", "await", "settle again",
+		"decide", "settle", "advance", "operator", "unseen", "read", "decide", "settle",
 	}).Draw(r.T, "op"); op {
 	case "decide":
 		r.decide(r.request())
+	case "retry":
+		c := r.recent(func(c *modelDecide) bool { return c.got.Verdict == decision.Admitted })
+		if c != nil {
+			r.decide(again(c.d, retrying))
+		}
 	case "copy":
 		if c := r.recent(func(c *modelDecide) bool { return true }); c != nil {
 			r.decide(c.d)
@@ -134,7 +138,7 @@ func (r *history) step() {
 	case "operator":
 		r.operate()
 	case "advance":
-		d := time.Duration(rapid.SampledFrom([]int{1, 1, 2, 6}).Draw(r.T, "ticks")) * tick
+		d := time.Duration(rapid.SampledFrom([]int{1, 2, 6, 6}).Draw(r.T, "ticks")) * tick
 		r.Logf("advance %v", d)
 		r.model.now += d
 		r.Advance(d)
@@ -158,7 +162,8 @@ func (r *history) request() *store.Decide {
 	d.Slot = rapid.SampledFrom([]string{"x", "x", "y"}).Draw(r.T, "slot")
 	d.Subject = rapid.SampledFrom([]string{"", "s", "s", "t"}).Draw(r.T, "subject")
 	d.Units = rapid.SampledFrom([]int64{1, 1, 1, 2}).Draw(r.T, "units")
-	d.Key = rapid.SampledFrom([]string{"", "k", "k", "l", "m"}).Draw(r.T, "key")
+	own := fmt.Sprint(d.Slot, d.Subject, d.Units)
+	d.Key = rapid.SampledFrom([]string{"", "one " + own, "another " + own, "of all"}).Draw(r.T, "key")
 	d.Scope = rapid.SampledFrom([]string{"alice", "alice", "alice", "bob", ""}).Draw(r.T, "scope")
 	d.BareReplay = rapid.Bool().Draw(r.T, "bare replay")
 	d.RetryUnknown = rapid.SampledFrom([]bool{true, true, false}).Draw(r.T, "retry")
@@ -166,11 +171,16 @@ func (r *history) request() *store.Decide {
 	d.Charged = rapid.SampledFrom([]bool{false, false, false, true}).Draw(r.T, "charged")
 	d.Line = rapid.SampledFrom([]bool{false, false, false, false, false, true}).Draw(r.T, "line")
 	if rapid.Bool().Draw(r.T, "like another") && len(r.decides) > 0 {
-		o := rapid.SampledFrom(r.decides).Draw(r.T, "request").d
+		o := latest(r.T, r.decides, "request").d
 		d.Slot, d.Subject, d.Units, d.Key, d.Scope = o.Slot, o.Subject, o.Units, o.Key, o.Scope
 	}
 	d.Fingerprint = fingerprint(&d, rapid.SampledFrom([]string{"", "", "", "", "other"}).Draw(r.T, "body"))
 	return &d
+}
+
+// latest draws one of several, the last ones more often.
+func latest[T any](t *rapid.T, from []T, label string) T {
+	return from[len(from)-1-rapid.IntRange(0, len(from)-1).Draw(t, label)]
 }
 
 // recent draws an earlier decide of which a copy may still arrive.
@@ -184,7 +194,7 @@ func (r *history) recent(fits func(*modelDecide) bool) *modelDecide {
 	if len(fit) == 0 {
 		return nil
 	}
-	return rapid.SampledFrom(fit).Draw(r.T, "earlier")
+	return latest(r.T, fit, "earlier")
 }
 
 func (r *history) decide(d *store.Decide) {
@@ -216,9 +226,10 @@ func (r *history) decide(d *store.Decide) {
 	r.decides = append(r.decides, &modelDecide{d, got, r.model.now})
 }
 
-// settleAttempt reports an outcome of an attempt that may still be settled: its
-// hold has not been gone, nor itself been answered, for longer than copies live.
+// settleAttempt reports an outcome of an attempt, now and then of one that has been
+// answered. Its hold has not been gone for longer than copies live, nor has it.
 func (r *history) settleAttempt() {
+	overrule := rapid.SampledFrom([]bool{false, false, false, false, true}).Draw(r.T, "overrule")
 	var fit []*modelDecide
 	for _, c := range r.decides {
 		if c.got.Verdict != decision.Admitted {
@@ -227,7 +238,9 @@ func (r *history) settleAttempt() {
 		h := r.model.hold(c.got.Hold)
 		fits := !h.gone() || r.model.now-h.goneAt <= modelCopies
 		for _, a := range h.attempts {
-			fits = fits && (a.id != c.d.ID || !a.answered || r.model.now-a.endedAt <= modelCopies)
+			if a.id == c.d.ID && a.answered {
+				fits = fits && overrule && r.model.now-a.endedAt <= modelCopies
+			}
 		}
 		if fits {
 			fit = append(fit, c)
@@ -236,9 +249,9 @@ func (r *history) settleAttempt() {
 	if len(fit) == 0 {
 		return
 	}
-	c := rapid.SampledFrom(fit).Draw(r.T, "attempt")
+	c := latest(r.T, fit, "attempt")
 	outcome := rapid.SampledFrom([]rules.Outcome{
-		rules.Booked, rules.Booked, rules.Refused, rules.SoldOut, rules.SoldOut, rules.Duplicate, rules.Busy, rules.Unknown, rules.Unknown, rules.NeverSent,
+		rules.Unknown, rules.Booked, rules.SoldOut, rules.Refused, rules.Unknown, rules.Duplicate, rules.NeverSent, rules.Busy,
 	}).Draw(r.T, "outcome")
 	s := settlement(c.d, c.got, outcome)
 	if outcome == rules.Refused {
@@ -257,7 +270,7 @@ func (r *history) settleAgain() {
 		}
 	}
 	if len(fit) > 0 {
-		r.settle(rapid.SampledFrom(fit).Draw(r.T, "settlement").s)
+		r.settle(latest(r.T, fit, "settlement").s)
 	}
 }
 
@@ -289,7 +302,7 @@ func (r *history) operate() {
 	r.compareSlots()
 	name := rapid.SampledFrom([]string{"x", "y"}).Draw(r.T, "slot")
 	q := r.query(name)
-	switch op := rapid.SampledFrom([]string{"release", "release", "set", "unset", "close", "open"}).Draw(r.T, "operator"); op {
+	switch op := rapid.SampledFrom([]string{"open", "release", "open", "set", "unset", "close"}).Draw(r.T, "operator"); op {
 	case "release":
 		r.release(q)
 	default:
