@@ -5,10 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"gopkg.in/yaml.v3"
 )
 
 // base is a small configuration without faults; rows of the tests below replace or
@@ -337,6 +340,62 @@ func TestFaultString(t *testing.T) {
 		if got := f.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// oddValues are what a person might write for anything.
+var oddValues = []string{
+	"", "0", "1", "-1", "7", "010", "0x10", "1.5", "1e3", "99999999999999999999", "true", "yes", "null", "~",
+	"30s", "30", "30d", "1MiB", "5/s", "200", "4xx", "learned", "booked", "done", "auto", "off", "*", "a b", "名额",
+	"path:lesson", "path:x", "json:/a", "header:X-A", "ip:", "/", "/a/{b}", "http://a:1", "127.0.0.1:1", "unix:/a",
+	"${X}", "${X:-1}", "a\x00b", "[]", "{}", "[a]", "[{}]", "[[]]", "{a: b}", "{from: json:/a}", "[null]", "[200, 4xx]", "[busy]", "[path:lesson, json:/a]",
+}
+
+// TestLoadAnyValueAnywhere writes odd values to every field, each a sixth of them so
+// that it stays quick: Load must have an opinion on each, and what it accepts must
+// compile.
+func TestLoadAnyValueAnywhere(t *testing.T) {
+	src := regexp.MustCompile(`(?m)\s+# .*$`).ReplaceAll([]byte(readFile(t, filepath.Join("..", "config.example.yaml"))), nil)
+	var paths []string
+	var walk func(p place)
+	walk = func(p place) {
+		if p.path != "" {
+			paths = append(paths, p.path)
+		}
+		switch p.value.Kind {
+		case yaml.MappingNode:
+			for i := 0; i < len(p.value.Content); i += 2 {
+				walk(p.field(p.value.Content[i].Value))
+			}
+		case yaml.SequenceNode:
+			for i := range p.value.Content {
+				walk(p.item(i))
+			}
+		}
+	}
+	walk(parseDocument("", src).top())
+	if len(paths) < 150 {
+		t.Fatalf("the example has only %d places", len(paths))
+	}
+	accepted := 0
+	for i, path := range paths {
+		for j := i % 6; j < len(oddValues); j += 6 {
+			value := oddValues[j]
+			cfg, faults := Load("c.yaml", src, LoadOptions{Set: []string{path + "=" + value}})
+			if (cfg == nil) != (len(faults.Errors()) > 0) {
+				t.Fatalf("%s=%s gives the config %v with faults:\n%s", path, value, cfg, faults)
+			}
+			if cfg == nil {
+				continue
+			}
+			accepted++
+			if _, err := NewSet(cfg); err != nil {
+				t.Errorf("%s=%s is accepted, but does not compile: %v", path, value, err)
+			}
+		}
+	}
+	if accepted < len(paths)/2 {
+		t.Errorf("only %d configurations were accepted", accepted)
 	}
 }
 

@@ -3,14 +3,17 @@ package rules
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 )
 
-const day = 24 * time.Hour
+const (
+	day = 24 * time.Hour
+	// longestDuration keeps sums and multiples of durations far from overflow.
+	longestDuration = 3650 * day
+)
 
 var (
 	bareNumberPattern = regexp.MustCompile(`^[-+]?[0-9._]+$`)
@@ -32,8 +35,8 @@ func parseDuration(s scalar) (any, error) {
 	rest := text
 	if m := daysPattern.FindStringSubmatch(text); m != nil {
 		n, err := strconv.ParseInt(m[1], 10, 64)
-		if err != nil || n > math.MaxInt64/int64(day) {
-			return nil, fmt.Errorf("%s is too long a time", text)
+		if err != nil || n > int64(longestDuration/day) {
+			return nil, errTooLong(text)
 		}
 		total, rest = time.Duration(n)*day, cmp.Or(m[2], "0")
 	}
@@ -50,10 +53,14 @@ func parseDuration(s scalar) (any, error) {
 		}
 		return nil, fmt.Errorf("%q is not a duration: write one such as 250ms, 30s, 5m, 24h, 30d", text)
 	}
-	if total+d < total {
-		return nil, fmt.Errorf("%s is too long a time", text)
+	if d > longestDuration-total {
+		return nil, errTooLong(text)
 	}
 	return total + d, nil
+}
+
+func errTooLong(text string) error {
+	return fmt.Errorf("%s is too long a time: the most is %s", text, FormatDuration(longestDuration))
 }
 
 // FormatDuration writes a duration as a configuration does: 30d, 24h, 1m30s, 250ms.

@@ -45,6 +45,7 @@ func TestLoadTypes(t *testing.T) {
 		{"lessons:", "«capacity: [6]", "takes a number of units, learned, or a truth source { sql: … } or { http: … }, not a list"},
 		{"lessons:", "«capacity: { refresh: 5s }", "takes a number of units, learned, or a truth source"},
 		{"lessons:", "capacity: { «sq: {} }", "unknown key sq, did you mean sql?"},
+		{"lessons:", "«capacity: { sql: {}, http: {} }", "has sql and http: keep one of them"},
 		// booleans
 		{"lessons:", "keep_unknown: «yes", "yes is not a boolean here: write true"},
 		{"lessons:", "keep_unknown: «off", "off is not a boolean here: write false"},
@@ -93,6 +94,7 @@ func TestLoadTypes(t *testing.T) {
 		{"name:", "subject: «json:$.student.id", "write /student/id"},
 		{"name:", "subject: «json:/a~b", "a ~ is written ~0"},
 		{"name:", "subject: «\"header:X Id\"", `"X Id" is not the name of a header`},
+		{"name:", "subject: «\"const:a\\tb\"", "holds a control character"},
 		{"name:", "subject: «ip:4", "the client address has no name"},
 		{"name:", "subject: [json:/a, «jsn:/b]", "did you mean json?"},
 		{"name:", "subject: [json:/a, «\"\"]", "is empty"},
@@ -179,7 +181,7 @@ func TestParseDuration(t *testing.T) {
 		"30": "write 30s for seconds", "0": "0 has no unit", "1.5": "1.5 has no unit", "-5s": "cannot be negative",
 		"5 s": "write 5s", "5sec": "write 5s", "5 Minutes": "write 5m", "20 milliseconds": "write 20ms", "2days": "write 2d",
 		"1w": "not a duration", "": "not a duration", "soon": "not a duration", "1d-1h": "not a duration", "1d+1h": "not a duration",
-		"200000d": "too long a time", "106751d24h": "too long a time", "99999999999999999999d": "too long a time", "9999999999h": "not a duration",
+		"200000d": "too long a time", "3650d1s": "too long a time", "87601h": "too long a time", "99999999999999999999d": "too long a time", "9999999999h": "not a duration",
 	} {
 		expectParse(t, "duration", text, want, parseDuration)
 	}

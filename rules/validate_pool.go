@@ -49,8 +49,7 @@ func (v *validator) holdTTL(p place, pool *PoolConfig, rule place, r *RuleConfig
 		timeout, whose = v.cfg.Upstream.Timeout, "upstream.timeout"
 	}
 	least := attempts*(timeout+r.Retry.MaxBackoff) + time.Second
-	overflow := least/attempts < timeout
-	if pool.HoldTTL > least && !overflow {
+	if pool.HoldTTL > least {
 		return
 	}
 	p.faultf("%s is too short, it must be more than %s: rule %s may take %d × (%s %s + max_backoff %s) + 1s, and a hold that lapses before is sold again",

@@ -80,11 +80,8 @@ func (v *validator) units(p place, r *RuleConfig) {
 
 // variables checks that every path:NAME is in match.path.
 func (v *validator) variables(p place, r *RuleConfig) {
-	if p.field("match").field("path").broken() {
-		return
-	}
 	template, err := ParseTemplate(r.Match.Path)
-	if err != nil {
+	if err != nil || p.field("match").field("path").broken() {
 		return
 	}
 	lists := map[string]Extractors{"slot": r.Slot, "subject": r.Subject, "units": r.Units, "hold": r.Hold}

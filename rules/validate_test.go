@@ -109,6 +109,8 @@ func TestValidate(t *testing.T) {
 		{"match:", "hosts: [«\"a.*.example\"]", "a * can only stand for the first part"},
 		{"match:", "headers: { \"X A\": «b }", "is not the name of a header field"},
 		{"match:", "headers: { X-A: «\"b\\nc\" }", "a header field is one line"},
+		{"match:", "headers: { X-A: «\" b\" }", "begins or ends with a blank"},
+		{"match:", "hosts: [«a_b!c]", "is not a host name"},
 		{"match:", "headers: { X-A: b, x-a: «c }", "is the same header field as X-A"},
 		// outcomes
 		{"name:", "outcomes: [«{ is: refused }]", "names no condition"},
@@ -145,7 +147,7 @@ func TestValidateAcross(t *testing.T) {
 	for _, row := range []struct{ section, text, at, want string }{
 		{"name:", "timeout: 30s", "  lessons:", "hold_ttl: 30s is too short, it must be more than 31.2s: rule book-lesson may take 1 × (its timeout 30s"},
 		{"name:", "retry: { on: [busy], attempts: 6 }", "  lessons:", "it must be more than 32.2s: rule book-lesson may take 6 × (upstream.timeout 5s"},
-		{"name:", "retry: { on: [busy], attempts: 10, max_backoff: 106751d }", "  lessons:", "is too short"},
+		{"name:", "retry: { on: [busy], attempts: 10, max_backoff: 3650d }", "  lessons:", "is too short"},
 		{"", "upstream: { url: http://a, timeout: 30s }", "  lessons:", "(upstream.timeout 30s"},
 		{"lessons:", "one_per_subject: true", "  - name:", "subject: is required, since pool lessons has one_per_subject"},
 		{"lessons:", "max_per_subject: 2", "  - name:", "subject: is required, since pool lessons has max_per_subject"},
