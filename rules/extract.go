@@ -127,8 +127,7 @@ func (x *extraction) find(s *source) (value string, found bool, refusal *Refusal
 	case FromQuery:
 		return x.findQuery(s)
 	case FromHeader:
-		value, times, refusal := findHeader(x.req.Header, s.Name)
-		return value, times > 0, refusal
+		return findHeader(x.req.Header, s.Name, s.label)
 	case FromCookie:
 		return findCookie(x.req.Header, s)
 	case FromForm:
@@ -225,10 +224,12 @@ func (x *extraction) identity(sources []source) (string, *Refusal) {
 	known := false
 	for i := range sources {
 		value, found, ok, refusal := x.text(&sources[i])
-		if refusal != nil {
+		switch {
+		case refusal != nil:
 			return "", refusal
-		}
-		if !found || !ok || value == "" {
+		case found && !ok:
+			return "", refuse(RefuseUnidentified, "%s is not a whole number in plain digits", sources[i].label)
+		case value == "":
 			b = append(b, partMark, '-')
 			continue
 		}

@@ -47,7 +47,7 @@ func (b *bodyText) load(x *extraction) *Refusal {
 
 func (b *bodyText) read(x *extraction) *Refusal {
 	b.kind = bodyUnlabelled
-	label, _, refusal := findHeader(x.req.Header, "Content-Type")
+	label, _, refusal := findHeader(x.req.Header, "Content-Type", "the Content-Type")
 	if refusal != nil {
 		return refusal
 	}
@@ -66,11 +66,11 @@ func (b *bodyText) read(x *extraction) *Refusal {
 	if !isReadableCharset(charset) {
 		return refuse(RefuseUnsupported, "the body's charset is not UTF-8")
 	}
-	coding, times, refusal := findHeader(x.req.Header, "Content-Encoding")
+	coding, _, refusal := findHeader(x.req.Header, "Content-Encoding", "the Content-Encoding")
 	switch {
 	case refusal != nil:
 		return refusal
-	case times > 1:
+	case countHeader(x.req.Header, "Content-Encoding") > 1:
 		return refuse(RefuseUnsupported, "the body has more than one Content-Encoding")
 	}
 	text, err := inflate(x.req.Body, coding, x.maxBody)

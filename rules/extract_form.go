@@ -10,39 +10,11 @@ import (
 // reading at different counts, many at this one.
 const maxFields = 1000
 
-// namedValue gathers what a request says under the name of one source.
-type namedValue struct {
-	source         *source
-	value, alias   string
-	found, aliased bool
-	differs        bool
-}
-
-// add takes a value from where the source reads.
-func (v *namedValue) add(value string) {
-	v.differs = v.differs || v.found && v.value != value
-	v.value, v.found = value, true
-}
-
-// addAlias takes a value from where only some backends look for it: under another
-// spelling, or in the query for a form field.
-func (v *namedValue) addAlias(value string) {
-	v.differs = v.differs || v.aliased && v.alias != value
-	v.alias, v.aliased = value, true
-}
-
-func (v *namedValue) result() (string, bool, *Refusal) {
-	if v.differs || v.aliased && (!v.found || v.alias != v.value) {
-		return "", false, refuse(RefuseAmbiguous, "%s is sent twice, or in a form that only some servers take for it, with different values", v.source.label)
-	}
-	return v.value, v.found, nil
-}
-
 // findQuery reads a query parameter. A form field of that name speaks too: PHP and
 // Rack let it win.
 func (x *extraction) findQuery(s *source) (string, bool, *Refusal) {
-	v := namedValue{source: s}
-	if refusal := v.scanPairs(x.req.Query, true); refusal != nil {
+	v := namedValue{label: s.label}
+	if refusal := v.scanPairs(x.req.Query, s, true); refusal != nil {
 		return "", false, refusal
 	}
 	refusal := x.body.load(x)
@@ -53,7 +25,7 @@ func (x *extraction) findQuery(s *source) (string, bool, *Refusal) {
 	case refusal != nil:
 		return "", false, refusal
 	default:
-		if refusal := x.scanForm(&v, false); refusal != nil {
+		if refusal := x.scanForm(&v, s, false); refusal != nil {
 			return "", false, refusal
 		}
 	}
@@ -66,18 +38,18 @@ func (x *extraction) findForm(s *source) (string, bool, *Refusal) {
 	if refusal := x.body.load(x); refusal != nil {
 		return "", false, refusal
 	}
-	v := namedValue{source: s}
+	v := namedValue{label: s.label}
 	switch kind := x.body.kind; {
 	case kind == bodyUnlabelled:
 		return "", false, refuseUnlabelled(s)
 	case kind == bodyOther:
 		return "", false, refuse(RefuseAmbiguous, "%s cannot be read: the Content-Type is not a form's", s.label)
 	case kind.isForm():
-		if refusal := x.scanForm(&v, true); refusal != nil {
+		if refusal := x.scanForm(&v, s, true); refusal != nil {
 			return "", false, refusal
 		}
 	}
-	if refusal := v.scanPairs(x.req.Query, false); refusal != nil {
+	if refusal := v.scanPairs(x.req.Query, s, false); refusal != nil {
 		return "", false, refusal
 	}
 	return v.result()
@@ -109,14 +81,14 @@ func (f *formBody) load(x *extraction) *Refusal {
 }
 
 // scanForm gathers from the form body; own tells that the source is a form source.
-func (x *extraction) scanForm(v *namedValue, own bool) *Refusal {
+func (x *extraction) scanForm(v *namedValue, s *source, own bool) *Refusal {
 	if refusal := x.form.load(x); refusal != nil {
 		return refusal
 	}
 	if x.body.kind == bodyMultipart {
-		return v.scanParts(x.form.parts, own)
+		return v.scanParts(x.form.parts, s, own)
 	}
-	return v.scanPairs(x.form.encoded, own)
+	return v.scanPairs(x.form.encoded, s, own)
 }
 
 // checkFormMethod refuses a form whose _method field would make the request one of
@@ -126,8 +98,8 @@ func (x *extraction) checkFormMethod() *Refusal {
 	if !x.rule.readsBody || x.body.load(x) != nil || !x.body.kind.isForm() {
 		return nil
 	}
-	v := namedValue{source: &methodSource}
-	if x.scanForm(&v, true) != nil {
+	v := namedValue{label: methodSource.label}
+	if x.scanForm(&v, &methodSource, true) != nil {
 		return nil
 	}
 	value, found, refusal := v.result()
@@ -150,17 +122,17 @@ var methodSource = source{Extractor: Extractor{Source: FromForm, Name: methodFie
 // scanPairs gathers from a query or urlencoded text. Pairs end at "&"; where some
 // servers also end them at ";" and that would change the source's value, the text is
 // refused, as is a name that cannot be decoded.
-func (v *namedValue) scanPairs(raw string, own bool) *Refusal {
+func (v *namedValue) scanPairs(raw string, s *source, own bool) *Refusal {
 	count := 0
 	for piece := range splitPairs(raw) {
 		if count++; count > maxFields {
-			return refuse(RefuseAmbiguous, "%s cannot be read: more than %d fields", v.source.label, maxFields)
+			return refuse(RefuseAmbiguous, "%s cannot be read: more than %d fields", v.label, maxFields)
 		}
 		if strings.IndexByte(piece, ';') >= 0 {
 			for sub := range strings.SplitSeq(piece, ";") {
 				name, _, _ := strings.Cut(sub, "=")
-				if name, ok := decodePercent(name, true); !ok || nameClash(name, v.source.folded) {
-					return refuse(RefuseAmbiguous, `%s is next to a ";", which some servers take for a separator`, v.source.label)
+				if name, ok := decodePercent(name, true); !ok || nameClash(name, s.folded) {
+					return refuse(RefuseAmbiguous, `%s is next to a ";", which some servers take for a separator`, v.label)
 				}
 			}
 			continue
@@ -168,15 +140,15 @@ func (v *namedValue) scanPairs(raw string, own bool) *Refusal {
 		rawName, rawValue, _ := strings.Cut(piece, "=")
 		name, ok := decodePercent(rawName, true)
 		if !ok {
-			return refuse(RefuseAmbiguous, "%s cannot be read: a name has an invalid %% escape", v.source.label)
+			return refuse(RefuseAmbiguous, "%s cannot be read: a name has an invalid %% escape", v.label)
 		}
-		exact := name == v.source.Name
-		if !exact && !nameClash(name, v.source.folded) {
+		exact := name == s.Name
+		if !exact && !nameClash(name, s.folded) {
 			continue
 		}
 		value, ok := decodePercent(rawValue, true)
 		if !ok || !utf8.ValidString(value) {
-			return refuse(RefuseAmbiguous, "%s has an invalid %% escape or is not UTF-8", v.source.label)
+			return refuse(RefuseAmbiguous, "%s has an invalid %% escape or is not UTF-8", v.label)
 		}
 		if exact && own {
 			v.add(value)
@@ -189,18 +161,18 @@ func (v *namedValue) scanPairs(raw string, own bool) *Refusal {
 
 // scanParts gathers from multipart parts. A part with a file name is a file to some
 // servers and a field to others.
-func (v *namedValue) scanParts(parts []part, own bool) *Refusal {
+func (v *namedValue) scanParts(parts []part, s *source, own bool) *Refusal {
 	for i := range parts {
 		p := &parts[i]
-		exact := p.name == v.source.Name
-		if !exact && !nameClash(p.name, v.source.folded) {
+		exact := p.name == s.Name
+		if !exact && !nameClash(p.name, s.folded) {
 			continue
 		}
 		switch {
 		case p.file:
-			return refuse(RefuseAmbiguous, "%s is sent as a file", v.source.label)
+			return refuse(RefuseAmbiguous, "%s is sent as a file", v.label)
 		case !p.readable || !utf8.Valid(p.content):
-			return refuse(RefuseAmbiguous, "%s is not plain UTF-8 text", v.source.label)
+			return refuse(RefuseAmbiguous, "%s is not plain UTF-8 text", v.label)
 		case exact && own:
 			v.add(string(p.content))
 		default:

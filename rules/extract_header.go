@@ -33,36 +33,22 @@ var headerFold = func() (t [256]byte) {
 	return t
 }()
 
-// findHeader returns the value of a header and how many lines carry it. Lines that
+// findHeader returns the value of a header, which refusals call label. Lines that
 // differ are refused, and so is a name that some backends fold into this one when it
 // stands alone or says otherwise.
-func findHeader(fields []Field, name string) (value string, times int, refusal *Refusal) {
-	var alias *Field
+func findHeader(fields []Field, name, label string) (value string, found bool, refusal *Refusal) {
+	v := namedValue{label: label}
 	for i := range fields {
 		f := &fields[i]
-		if !sameHeader(f.Name, name) {
-			continue
+		switch {
+		case !sameHeader(f.Name, name):
+		case strings.EqualFold(f.Name, name):
+			v.add(f.Value)
+		default:
+			v.addAlias(f.Value)
 		}
-		if !strings.EqualFold(f.Name, name) {
-			if alias != nil && alias.Value != f.Value {
-				return "", 0, refuse(RefuseAmbiguous, "the header %s has spellings with different values", name)
-			}
-			alias = f
-			continue
-		}
-		if times > 0 && f.Value != value {
-			return "", 0, refuse(RefuseAmbiguous, "the header %s is sent more than once, with different values", name)
-		}
-		value = f.Value
-		times++
 	}
-	if alias != nil {
-		if times == 0 || alias.Value != value {
-			return "", 0, refuse(RefuseAmbiguous, "a header name that some servers take for %s has another value", name)
-		}
-		times++
-	}
-	return value, times, nil
+	return v.result()
 }
 
 // countHeader counts the lines that some backend may take for a header.
@@ -79,11 +65,11 @@ func countHeader(fields []Field, name string) (lines int) {
 // undone where they can be, as half of the frameworks do, so that two spellings of
 // one session are one subject.
 func findCookie(fields []Field, s *source) (value string, found bool, refusal *Refusal) {
-	line, times, refusal := findHeader(fields, "Cookie")
-	if refusal != nil || times == 0 {
+	line, found, refusal := findHeader(fields, "Cookie", "the header Cookie")
+	if refusal != nil || !found {
 		return "", false, refusal
 	}
-	v := namedValue{source: s}
+	v := namedValue{label: s.label}
 	for rest, more := line, true; more; {
 		var item string
 		item, rest, more = strings.Cut(rest, ";")

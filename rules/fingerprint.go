@@ -38,15 +38,18 @@ func (x *extraction) print(f *Facts) ([sha256.Size]byte, *Refusal) {
 		b = append(b, digest[:]...)
 	case FingerprintList:
 		for i := range x.rule.printed {
-			value, found, refusal := x.find(&x.rule.printed[i])
-			if refusal != nil {
+			s := &x.rule.printed[i]
+			value, found, ok, refusal := x.text(s)
+			switch {
+			case refusal != nil:
 				return [sha256.Size]byte{}, refusal
-			}
-			if !found {
+			case found && !ok:
+				return [sha256.Size]byte{}, refuse(RefuseUnidentified, "fingerprint: %s is not a whole number in plain digits", s.label)
+			case !found:
 				b = append(b, partMark, '-')
-				continue
+			default:
+				b = appendPart(b, value)
 			}
-			b = appendPart(b, value)
 		}
 	}
 	return sha256.Sum256(b), nil

@@ -13,11 +13,11 @@ import (
 // readings, its method an override) is tried in every way. One rule in all of them
 // decides; different rules, or different path variables, are refused as ambiguous.
 func (s *Set) Match(r *Request) (Match, *Refusal) {
-	if r.Path == "*" {
-		return Match{}, nil // OPTIONS * is about the server, not about a resource
+	if r.Path == "*" && r.Method == "OPTIONS" {
+		return Match{}, nil // about the server, not about a resource (RFC 9110, 9.3.7)
 	}
 	t := trial{set: s, req: r}
-	var methodBuf [4]string
+	var methodBuf [maxMethods]string
 	methods, malformed := effectiveMethods(r, methodBuf[:0])
 	if malformed {
 		methods = append(methodBuf[:0], anyMethod)
@@ -50,7 +50,7 @@ func (s *Set) Match(r *Request) (Match, *Refusal) {
 		}
 	}
 	if malformed && found.Rule != nil {
-		return Match{}, refuse(RefuseAmbiguous, "the method override is not a method")
+		return Match{}, refuse(RefuseAmbiguous, "a method override is not a method, or there are too many")
 	}
 	return found, nil
 }
@@ -145,21 +145,27 @@ func (r *Rule) excepts(p *reading) bool {
 	return slices.ContainsFunc(r.except, func(t Template) bool { return t.fits(p, true) })
 }
 
+// maxMethods bounds the different methods one request may ask for.
+const maxMethods = 4
+
 // effectiveMethods lists the methods a backend may see, in upper case: the one sent
-// and what overrides it. Malformed reports an override that is no method at all.
+// and what overrides it. Malformed reports an override that is no method at all, or
+// too many of them.
 func effectiveMethods(r *Request, buf []string) (methods []string, malformed bool) {
 	methods = append(buf, strings.ToUpper(r.Method))
 	add := func(value string) {
 		if value == "" {
 			return
 		}
-		if !isToken(value) {
+		method := strings.ToUpper(value)
+		if slices.Contains(methods, method) {
+			return
+		}
+		if !isToken(value) || len(methods) == maxMethods {
 			malformed = true
 			return
 		}
-		if method := strings.ToUpper(value); !slices.Contains(methods, method) {
-			methods = append(methods, method)
-		}
+		methods = append(methods, method)
 	}
 	for i := range r.Header {
 		f := &r.Header[i]

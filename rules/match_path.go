@@ -150,10 +150,10 @@ func isNormalPath(raw string) bool {
 
 var (
 	errPathStart   = errors.New(`a path begins with "/"`)
-	errPathUTF8    = errors.New("a path is UTF-8")
-	errPathControl = errors.New("a path has no control characters, plain or encoded")
+	errPathUTF8    = errors.New("a path has to be UTF-8")
+	errPathControl = errors.New("a path may not hold control characters, plain or encoded")
 	errPathSlash   = errors.New(`an encoded "/" in a path is read differently by different servers`)
-	errPathBack    = errors.New(`a "\" in a path is read differently by different servers`)
+	errPathBack    = errors.New(`a "\" in a path, plain or encoded, is read differently by different servers`)
 )
 
 // normalizeEscapes rewrites each character of a path to its normal spelling and
@@ -171,7 +171,7 @@ func normalizeEscapes(raw string) (string, error) {
 		if c == '%' {
 			decoded, ok := unhexPair(raw, i+1)
 			if !ok {
-				return "", fmt.Errorf("invalid %% escape at byte %d of the path", i)
+				return "", fmt.Errorf("a path may not hold an invalid %% escape, as at byte %d", i)
 			}
 			c, encoded = decoded, true
 			i += 2
@@ -184,7 +184,7 @@ func normalizeEscapes(raw string) (string, error) {
 		case encoded && c == '/':
 			return "", errPathSlash
 		case !encoded && (c == '?' || c == '#'):
-			return "", fmt.Errorf("%q does not belong to a path", c)
+			return "", fmt.Errorf("a path may not hold %q", c)
 		case c == '/' || isUnreserved(c) || !encoded && isPathChar(c):
 			b.WriteByte(c)
 		default:

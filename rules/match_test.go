@@ -70,7 +70,7 @@ func TestMatchPaths(t *testing.T) {
 		{"POST /api/slots/S1", "-"},
 		{"POST /other", "-"},
 		{"OPTIONS *", "-"},
-		{"POST *", "-"},
+		{"POST *", "ambiguous"},
 		// What common backends route to the same handler.
 		{"POST //api/slots/S1/reservations", "R1 POST /api/slots/S1/reservations slot_id=S1"},
 		{"POST /api/slots//reservations", "-"},
@@ -145,6 +145,8 @@ func TestMatchMethods(t *testing.T) {
 		{"POST /reserve\nX-HTTP-Method-Override: GET", "R4 POST /reserve"},
 		{"POST /reserve\nX-HTTP-Method-Override: DELETE", "R4 POST /reserve"},
 		{"POST /other\nX-HTTP-Method-Override: DELETE", "-"},
+		{"POST /reserve?_method=a&_method=b&_method=c", "R4 POST /reserve"},
+		{"POST /reserve?_method=a&_method=b&_method=c&_method=d", "ambiguous"},
 		{"POST /reserve\nX-HTTP-Method-Override:", "R4 POST /reserve"},
 		// No method at all.
 		{"POST /reserve\nX-HTTP-Method-Override: PUT, DELETE", "ambiguous"},

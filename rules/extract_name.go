@@ -1,0 +1,84 @@
+package rules
+
+import "strings"
+
+// namedValue gathers what a request says under one name.
+type namedValue struct {
+	label          string // what refusals call it
+	value, alias   string
+	found, aliased bool
+	differs        bool
+}
+
+// add takes a value from where the source reads.
+func (v *namedValue) add(value string) {
+	v.differs = v.differs || v.found && v.value != value
+	v.value, v.found = value, true
+}
+
+// addAlias takes a value from where only some backends look for it: under another
+// spelling, or in the query for a form field.
+func (v *namedValue) addAlias(value string) {
+	v.differs = v.differs || v.aliased && v.alias != value
+	v.alias, v.aliased = value, true
+}
+
+func (v *namedValue) result() (string, bool, *Refusal) {
+	switch {
+	case v.aliased && !v.found:
+		return "", false, refuse(RefuseAmbiguous, "%s is not sent, but what some servers take for it", v.label)
+	case v.differs || v.aliased && v.alias != v.value:
+		return "", false, refuse(RefuseAmbiguous, "%s, or what some servers take for it, is sent with different values", v.label)
+	}
+	return v.value, v.found, nil
+}
+
+// foldName maps a query, form or cookie name to what common backends take for it:
+// PHP drops leading blanks, cuts at NUL, and turns blanks, dots and an unclosed
+// bracket into "_"; ASP.NET ignores letter case.
+func foldName(name string) string {
+	if isFoldedName(name) {
+		return name
+	}
+	name, _, _ = strings.Cut(name, "\x00")
+	name = strings.TrimLeft(name, " ")
+	base, bracket := name, ""
+	if i := strings.IndexByte(name, '['); i >= 0 {
+		base, bracket = name[:i], name[i:]
+		if !strings.Contains(bracket, "]") {
+			base, bracket = base+"_"+bracket[1:], ""
+		}
+	}
+	base = strings.Map(func(r rune) rune {
+		if r == '.' || r == ' ' {
+			return '_'
+		}
+		return r
+	}, base)
+	return foldCase(base + bracket)
+}
+
+func isFoldedName(name string) bool {
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		if 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_' || c == '-' {
+			continue
+		}
+		return false
+	}
+	return true
+}
+
+// nameClash tells whether a backend may take a field's name for the wanted one,
+// which is folded: the same after folding, or one the array or parent of the other,
+// as slot[] and slot, booking and booking[slot].
+func nameClash(name, wanted string) bool {
+	name = foldName(name)
+	if name == wanted {
+		return true
+	}
+	if len(name) > len(wanted) {
+		return name[:len(wanted)] == wanted && name[len(wanted)] == '['
+	}
+	return len(name) < len(wanted) && wanted[:len(name)] == name && wanted[len(name)] == '['
+}
