@@ -46,7 +46,7 @@ func (r *Rule) Extract(req *Request, m *Match, maxBody int64) (Facts, *Refusal) 
 	if refusal = x.checkFormMethod(); refusal != nil {
 		return Facts{}, refusal
 	}
-	if f.Fingerprint, refusal = x.print(&f); refusal != nil {
+	if f.Fingerprint, refusal = x.fingerprint(&f); refusal != nil {
 		return Facts{}, refusal
 	}
 	return f, nil
@@ -220,7 +220,8 @@ func (x *extraction) unitsOf(s *source) (int64, *Refusal) {
 // identity joins the values of scope or partition, absent ones marked; "" when all
 // are absent or empty, which identify nobody.
 func (x *extraction) identity(sources []source) (string, *Refusal) {
-	var b []byte
+	var stack [256]byte
+	b := stack[:0]
 	known := false
 	for i := range sources {
 		value, found, ok, refusal := x.text(&sources[i])

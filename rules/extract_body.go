@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"strings"
+	"sync"
 )
 
 // bodyKind is what a body is read as.
@@ -148,6 +149,9 @@ var (
 	errTrailing = errors.New("bytes follow the compressed data")
 )
 
+// gzipReaders keeps the tens of kilobytes that a decompressor is.
+var gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
+
 // inflate undoes one content coding (RFC 9110, 8.4.1), up to limit bytes. Bytes after
 // the compressed data, a second gzip member among them, are an error: some read them.
 func inflate(body []byte, coding string, limit int64) ([]byte, error) {
@@ -157,8 +161,9 @@ func inflate(body []byte, coding string, limit int64) ([]byte, error) {
 	case "", "identity":
 		return body, nil
 	case "gzip", "x-gzip":
-		z, err := gzip.NewReader(src)
-		if err != nil {
+		z := gzipReaders.Get().(*gzip.Reader)
+		defer gzipReaders.Put(z)
+		if err := z.Reset(src); err != nil {
 			return nil, err
 		}
 		z.Multistream(false)

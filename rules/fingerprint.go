@@ -11,9 +11,9 @@ import (
 // gates of two versions never mistake each other's keys.
 const fingerprintVersion = "slotgate-1"
 
-// print computes the fingerprint. What the units are held for is part of it in every
+// fingerprint prints what makes two requests the same. What the units are held for is part of it in every
 // mode: else a retry could go on under a hold of another slot.
-func (x *extraction) print(f *Facts) ([sha256.Size]byte, *Refusal) {
+func (x *extraction) fingerprint(f *Facts) ([sha256.Size]byte, *Refusal) {
 	var stack [512]byte
 	b := stack[:0]
 	b = appendPart(b, fingerprintVersion)

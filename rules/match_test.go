@@ -1,9 +1,13 @@
 package rules
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
 )
 
 // matchCases: what each rule set makes of a request, as "rule METHOD path k=v…",
@@ -123,6 +127,38 @@ func TestMatchPaths(t *testing.T) {
 		{"POST /files/100%/x", "-"},
 		{"POST /apx%2F/slots/S1/reservations", "-"},
 		{"POST /api/slots/S1/reserv%u0061tions", "ambiguous"},
+	})
+}
+
+// No spelling of a path dodges its rule or makes a second slot of one.
+func TestMatchWhateverTheSpelling(t *testing.T) {
+	s := referenceSet(t)
+	slots := rapid.StringOfN(rapid.SampledFrom([]rune("aZ09-_~!$&'()*+,=:@ %?#\"<>é課😀")), 1, 8, -1)
+	between := rapid.SampledFrom([]string{"/", "//", "/./", "/x/../", "/%2e/", "/x/%2E./", "/;v=1/", "/.;v/", "/x;v/..;w/"})
+	rapid.Check(t, func(t *rapid.T) {
+		slot := slots.Draw(t, "slot")
+		path := ""
+		for _, segment := range []string{"api", "slots", slot, "reservations"} {
+			path += between.Draw(t, "between")
+			for _, c := range []byte(segment) {
+				if segment != slot && rapid.Bool().Draw(t, "upper") {
+					c -= 'a' - 'A'
+				}
+				if escape := fmt.Sprintf("%%%02x", c); !isPathChar(c) && c < utf8.RuneSelf || rapid.Bool().Draw(t, "escape") {
+					path += escape
+				} else {
+					path += string([]byte{c})
+				}
+			}
+			if segment != slot {
+				path += rapid.SampledFrom([]string{"", "", ";jsessionid=1", "%3Bx"}).Draw(t, "parameters")
+			}
+		}
+		path += rapid.SampledFrom([]string{"", "/", "/.", "//"}).Draw(t, "end")
+		m, refusal := s.Match(&Request{Method: "POST", Path: path})
+		if refusal != nil || m.Rule == nil || m.Rule.Name != "R1" || m.Params[0].Value != slot {
+			t.Fatalf("%q for the slot %q: %s", path, slot, matchText(m, refusal))
+		}
 	})
 }
 
