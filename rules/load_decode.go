@@ -97,7 +97,11 @@ func (d *document) decodeMap(p place, v reflect.Value) {
 // decodeList keeps an entry for each that is written, so that indexes agree.
 func (d *document) decodeList(p place, v reflect.Value, tag reflect.StructTag) {
 	if p.value.Kind != yaml.SequenceNode {
-		p.unreadablef("takes a list, not %s: write [%s]", describe(p.value), p.value.Value)
+		how := "begin each entry with -"
+		if p.value.Kind == yaml.ScalarNode {
+			how = "write [" + p.value.Value + "]"
+		}
+		p.unreadablef("takes a list, not %s: %s", describe(p.value), how)
 		return
 	}
 	list := reflect.MakeSlice(v.Type(), len(p.value.Content), len(p.value.Content))

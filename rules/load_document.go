@@ -123,14 +123,24 @@ func (d *document) syntaxFault(src []byte, err error) {
 		d.report(line, tab+1, "a tab cannot indent YAML: use spaces")
 		return
 	}
-	if bareBraces.Match(text) {
-		message += " (inside { } a value that holds braces must be quoted)"
-	}
-	d.report(line, 1, "not YAML: "+message)
+	d.report(line, 1, "not YAML: "+message+syntaxHint(message, text))
 }
 
 // bareBraces is a template, or a variable, without quotes.
 var bareBraces = regexp.MustCompile(`\{.*:\s+[^"'\s,{}]+\{`)
+
+// syntaxHint says what most often makes the parser say so.
+func syntaxHint(message string, line []byte) string {
+	switch {
+	case bareBraces.Match(line):
+		return " (inside { } a value that holds braces must be quoted)"
+	case strings.Contains(message, "mapping values are not allowed"):
+		return " (a value that ends in a colon, or holds one before a blank, must be quoted)"
+	case strings.Contains(message, "cannot start any token"):
+		return " (a value that begins with @ or ` must be quoted)"
+	}
+	return ""
+}
 
 // readableLines is the length of the longest beginning that is valid YAML.
 func readableLines(lines [][]byte) int {

@@ -69,6 +69,7 @@ func TestLoadTypes(t *testing.T) {
 		// blocks and lists
 		{"", "server: «8080", "takes the fields listen, tls"},
 		{"", "«server: [8080]", "takes the fields listen, tls, "},
+		{"name:", "«outcomes: { when: { status: 409 }, is: refused }", "takes a list, not a mapping: begin each entry with -"},
 		{"", "«pools: [lessons]", "takes a mapping of names to values, not a list"},
 		{"pools:", "lessons: «6", "takes the fields capacity"},
 		{"", "rules: «book", "takes a list, not a single value: write [book]"},
