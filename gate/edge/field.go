@@ -24,10 +24,18 @@ func appendStatus(b []byte, status int) []byte {
 	return append(b, '\r', '\n')
 }
 
+// appendField adds a line. A value may come from the configuration; what would
+// end the line in it becomes a blank (RFC 9110 section 5.5).
 func appendField(b []byte, name, value string) []byte {
 	b = append(b, name...)
 	b = append(b, ": "...)
+	start := len(b)
 	b = append(b, value...)
+	for i := start; i < len(b); i++ {
+		if c := b[i]; c == '\r' || c == '\n' || c == 0 {
+			b[i] = ' '
+		}
+	}
 	return append(b, '\r', '\n')
 }
 
@@ -51,7 +59,7 @@ func appendFields(b []byte, fields []rules.Field) []byte {
 	for _, f := range fields {
 		switch {
 		case strings.EqualFold(f.Name, "Content-Length"), strings.EqualFold(f.Name, "Transfer-Encoding"),
-			hasPrefixFolded(f.Name, "Gate-"):
+			hasPrefixFolded(f.Name, "Gate-"), !isToken(f.Name):
 		case strings.EqualFold(f.Name, "Content-Encoding"):
 			if codings++; codings == 1 {
 				b = appendField(b, f.Name, joined(fields, f.Name))

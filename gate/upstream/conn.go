@@ -19,6 +19,8 @@ type conn struct {
 	born      time.Time
 	idleSince time.Time
 	reused    bool
+	// patience is how long each read may take; 0: the deadline that is set holds.
+	patience time.Duration
 
 	socket syscall.RawConn
 	secure bool             // TLS is spoken on the socket
@@ -64,6 +66,15 @@ func newConn(nc net.Conn, socket syscall.RawConn, secure bool) *conn {
 		_, _, c.peeked = unix.Recvfrom(int(fd), c.byte1[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
 	}
 	return c
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	if c.patience > 0 {
+		if err := c.SetReadDeadline(time.Now().Add(c.patience)); err != nil {
+			return 0, err
+		}
+	}
+	return c.Conn.Read(p)
 }
 
 // quiet reports that the connection is open and has nothing to read.

@@ -88,6 +88,7 @@ func (e *exchange) connect(deadline time.Time) error {
 // end gives the connection back or closes it.
 func (e *exchange) end(reusable bool) {
 	e.client.readers.put(e.br)
+	e.conn.patience = 0
 	if reusable {
 		e.pool.put(e.conn)
 	} else {

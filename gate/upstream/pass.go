@@ -72,6 +72,7 @@ func (c *Client) pass(e *exchange, r *gate.Request, body io.Reader, length int64
 	if a.framing >= 0 || a.framing == noBody {
 		s.Length = max(a.framing, 0)
 	}
+	e.conn.patience = c.timeout
 	s.Body = &download{exchange: *e, body: newBody(e.br, a.framing), keep: !a.closes && up.complete}
 	s.Header = EndToEnd(a.fields)
 	return s, nil
@@ -223,15 +224,6 @@ type download struct {
 	*body
 	keep   bool
 	closed bool
-}
-
-func (d *download) Read(p []byte) (int, error) {
-	if d.body.br.Buffered() == 0 {
-		if err := d.conn.SetReadDeadline(time.Now().Add(d.client.timeout)); err != nil {
-			return 0, err
-		}
-	}
-	return d.body.Read(p)
 }
 
 // Close gives the connection back if the answer was read to its end.

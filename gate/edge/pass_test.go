@@ -1,0 +1,282 @@
+package edge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+const long = 64 << 20
+
+// noise is n bytes that do not repeat.
+type noise struct {
+	left int64
+	rng  *rand.ChaCha8
+}
+
+func newNoise(n int64) *noise { return &noise{left: n, rng: rand.NewChaCha8([32]byte{1})} }
+
+func (r *noise) Read(p []byte) (int, error) {
+	if r.left == 0 {
+		return 0, io.EOF
+	}
+	p = p[:min(int64(len(p)), r.left)]
+	_, _ = r.rng.Read(p)
+	r.left -= int64(len(p))
+	return len(p), nil
+}
+
+func sum(r io.Reader) string {
+	h := sha256.New()
+	if _, err := io.Copy(h, r); err != nil {
+		return err.Error()
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// 64 MiB each way pass through whole, and the process does not grow.
+func TestLongStreams(t *testing.T) {
+	want := sum(newNoise(long))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "GET" {
+			if r.URL.Path == "/length" {
+				w.Header().Set("Content-Length", fmt.Sprint(long))
+			}
+			_, _ = io.Copy(w, newNoise(long))
+			return
+		}
+		_, _ = io.WriteString(w, sum(r.Body))
+	}))
+	defer server.Close()
+	f := start(t, server.URL, nil)
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	hc := &http.Client{Transport: transport}
+
+	stop, peak := make(chan struct{}), make(chan uint64)
+	go func() { peak <- peakHeap(stop) }()
+	for _, length := range []int64{long, -1} {
+		req, _ := http.NewRequestWithContext(context.Background(), "POST", "http://"+f.addr+"/", newNoise(long))
+		req.ContentLength = length
+		resp, err := hc.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if string(got) != want {
+			t.Fatalf("upload of length %d: got %s, want %s", length, got, want)
+		}
+	}
+	for _, path := range []string{"/length", "/chunks"} {
+		resp, err := hc.Get("http://" + f.addr + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sum(resp.Body); got != want {
+			t.Fatalf("download of %s: got %s, want %s", path, got, want)
+		}
+		_ = resp.Body.Close()
+	}
+	close(stop)
+	if p := <-peak; p > 24<<20 {
+		t.Fatalf("the heap grew to %d MiB", p>>20)
+	}
+	if n := f.Connections(); n != 1 {
+		t.Fatalf("%d client connections, want one that carried all", n)
+	}
+}
+
+// peakHeap tells how far the heap grew until it was told to stop.
+func peakHeap(stop <-chan struct{}) (peak uint64) {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	before := m.HeapAlloc
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		runtime.ReadMemStats(&m)
+		peak = max(peak, m.HeapAlloc-min(before, m.HeapAlloc))
+		select {
+		case <-stop:
+			return peak
+		case <-tick.C:
+		}
+	}
+}
+
+// Requests sent ahead are answered in order, gated and ungated, with and without
+// bodies.
+func TestPipelinedRequests(t *testing.T) {
+	f := start(t, echo(t).URL, nil)
+	c := dial(t, f.addr)
+	var raw strings.Builder
+	var want []string
+	for n := range 30 {
+		switch n % 3 {
+		case 0:
+			fmt.Fprintf(&raw, "GET /%d HTTP/1.1\r\nHost: x\r\n\r\n", n)
+			want = append(want, fmt.Sprintf("GET /%d ", n))
+		case 1:
+			fmt.Fprintf(&raw, "POST /book/%d HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", n)
+			want = append(want, fmt.Sprintf("POST /book/%d abc", n))
+		case 2:
+			fmt.Fprintf(&raw, "POST /%d HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", n)
+			want = append(want, fmt.Sprintf("POST /%d abc", n))
+		}
+	}
+	c.send(raw.String())
+	for _, w := range want {
+		if _, body := c.answer("POST"); body != w {
+			t.Fatalf("got %q, want %q", body, w)
+		}
+	}
+}
+
+// An answer of unknown length ends, for a client of HTTP/1.0, with the connection;
+// one of known length does not.
+func TestHTTP10(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Proto != "HTTP/1.1" || r.Header.Get("Connection") != "" {
+			t.Errorf("the backend got %s, Connection %q", r.Proto, r.Header.Get("Connection"))
+		}
+		for range 3 {
+			_, _ = io.WriteString(w, "part ")
+			if r.URL.Path == "/chunks" {
+				w.(http.Flusher).Flush()
+			}
+		}
+	}))
+	defer server.Close()
+	f := start(t, server.URL, nil)
+
+	c := dial(t, f.addr)
+	c.send("GET /chunks HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+	head := c.rawAnswer()
+	if strings.Contains(head, "Transfer-Encoding") || !strings.Contains(head, "Connection: close\r\n") {
+		t.Fatalf("head %q", head)
+	}
+	if rest, err := io.ReadAll(c.in); string(rest) != "part part part " || err != nil {
+		t.Fatalf("body %q, %v", rest, err)
+	}
+
+	c = dial(t, f.addr)
+	for range 2 {
+		c.send("GET /length HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+		if resp, body := c.answer("GET"); body != "part part part " || resp.Header.Get("Connection") != "keep-alive" {
+			t.Fatalf("%v %q", resp.Header, body)
+		}
+	}
+	c.send("GET /length HTTP/1.0\r\n\r\n")
+	if _, body := c.answer("GET"); body != "part part part " || !c.closed() {
+		t.Fatalf("body %q, or the connection stays open", body)
+	}
+}
+
+// What the backend cut, the client sees cut, whatever the framing.
+func TestCutAnswersStayCut(t *testing.T) {
+	big := strings.Repeat("x", 100<<10)
+	for _, test := range []struct{ name, proto, raw string }{
+		{"length", "1.1", "HTTP/1.1 200 OK\r\nX-Then: close\r\nContent-Length: 200000\r\n\r\n" + big},
+		{"chunks", "1.1", "HTTP/1.1 200 OK\r\nX-Then: close\r\nTransfer-Encoding: chunked\r\n\r\n19000\r\n" + big + "\r\n"},
+		{"chunks to HTTP/1.0", "1.0", "HTTP/1.1 200 OK\r\nX-Then: close\r\nTransfer-Encoding: chunked\r\n\r\n19000\r\n" + big + "\r\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			url, _ := rawBackend(t, test.raw)
+			f := start(t, url, nil)
+			c := dial(t, f.addr)
+			c.send("GET / HTTP/" + test.proto + "\r\nHost: x\r\n\r\n")
+			resp, err := http.ReadResponse(c.in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = io.ReadAll(resp.Body); err == nil {
+				t.Fatal("half an answer looks whole")
+			}
+		})
+	}
+	t.Run("short", func(t *testing.T) {
+		url, _ := rawBackend(t, "HTTP/1.1 200 OK\r\nX-Then: close\r\nContent-Length: 10\r\n\r\nhello")
+		f := start(t, url, nil)
+		if resp, _ := ask(t, f.addr, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); resp.StatusCode != 502 {
+			t.Fatalf("status %d", resp.StatusCode)
+		}
+	})
+}
+
+// Events come through one by one.
+func TestEventsComeAtOnce(t *testing.T) {
+	next := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.(http.Flusher).Flush()
+		for range 3 {
+			<-next
+			_, _ = io.WriteString(w, "data: x\n\n")
+			w.(http.Flusher).Flush()
+		}
+	}))
+	defer server.Close()
+	f := start(t, server.URL, nil)
+	c := dial(t, f.addr)
+	c.send("GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+	resp, err := http.ReadResponse(c.in, nil) // the head comes before any event
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := make([]byte, 100)
+	for range 3 {
+		next <- struct{}{}
+		if n, err := resp.Body.Read(p); string(p[:n]) != "data: x\n\n" || err != nil && err != io.EOF {
+			t.Fatalf("%q %v", p[:n], err)
+		}
+	}
+}
+
+// Without an answer from the backend, an ungated request gets a problem, and no
+// Gate-* fields.
+func TestFailedPass(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	broken, _ := rawBackend(t, "X-Then: close\r\n\r\n")
+	for url, status := range map[string]int{
+		"http://127.0.0.1:1":               502,
+		"http://" + silent.Addr().String(): 504,
+		broken:                             502,
+	} {
+		f := start(t, url, nil)
+		resp, body := ask(t, f.addr, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		if resp.StatusCode != status || !strings.Contains(body, `"urn:slotgate:upstream-`) || strings.Contains(fmt.Sprint(resp.Header), "Gate-") {
+			t.Errorf("%s: %d %v %s", url, resp.StatusCode, resp.Header, body)
+		}
+	}
+}
+
+// A backend that refuses a long upload early is heard.
+func TestEarlyRefusalByTheBackend(t *testing.T) {
+	url, _ := rawBackend(t, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
+	f := start(t, url, nil)
+	c := dial(t, f.addr)
+	body := strings.Repeat("x", 8<<20)
+	go func() {
+		_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: "+fmt.Sprint(len(body))+"\r\n\r\n"+body)
+	}()
+	resp, got := c.answer("POST")
+	if resp.StatusCode != 413 || got != "big" || !resp.Close || !c.closed() {
+		t.Fatalf("%d %q, close %v", resp.StatusCode, got, resp.Close)
+	}
+}
