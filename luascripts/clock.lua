@@ -9,10 +9,10 @@ local function clock(ahead)
   return math.floor(us / 1000), us
 end
 
--- Lua prints large numbers as 1.7e+15 and replies lose fractions, so numbers
+-- Lua prints large numbers as 1.7e+15 and replies lose fractions, so whole numbers
 -- leave a script as text.
 local function int(n)
-  return string.format('%.0f', n)
+  return string.format('%d', n)
 end
 
 -- What was written by a newer version of the gate may mean something else.

@@ -13,7 +13,7 @@ local function adopt(d, r, s, h)
   h.expires = s.now + d.hold_ttl
   slot_start_attempt(s, h, d.id, d.lease)
   slot_move(s, h, 'held', 'adopt')
-  if d.max_per_subject > 0 and h.subject ~= '' then pool_note(d.pool_subject, h, s.now, d.retain) end
+  pool_note(d, h, s.now)
 end
 
 local function replay(d, r, rec)

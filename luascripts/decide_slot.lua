@@ -23,15 +23,20 @@ local function decide_subject(d, r, s)
   if not d.one_per_subject or d.subject == '' then return false end
   local subject = slot_subject(s, d.subject)
   local unanswered
-  for i = 1, math.min(#subject.open, SUBJECT_SCAN) do
-    local h = slot_hold(s, subject.open[i])
+  local holds = subject.confirmed > 0
+  for i = 1, math.min(#subject.holds, SUBJECT_SCAN) do
+    local h = slot_hold(s, subject.holds[i])
     local running = h and hold_running(h, s.now)
     if running then
       r.verdict, r.owner, r.retry = 'subject_busy', running.id, running.lease - s.now
-      s.qw = math.max(s.qw, s.now + d.wait)
+      slot_wait(s, d.wait)
       return true
     end
-    if h and h.state ~= 'pending' then unanswered = unanswered or h end
+    if h and h.state == 'pending' then
+      holds = true
+    elseif h and hold_is_open(h) then
+      unanswered = unanswered or h
+    end
   end
   if unanswered then
     if d.retry_unknown and unanswered.scope == d.scope and unanswered.fingerprint == d.fingerprint
@@ -42,11 +47,8 @@ local function decide_subject(d, r, s)
     end
     return true
   end
-  if subject.confirmed > 0 or #subject.open > 0 then
-    r.verdict = 'subject_holds'
-    return true
-  end
-  return false
+  if holds then r.verdict = 'subject_holds' end
+  return holds
 end
 
 -- When units that are held now may come free by lapsing.
@@ -92,7 +94,7 @@ local function decide_room(d, r, s)
   r.verdict = 'no_room'
   local first = redis.call('ZRANGEBYSCORE', s.k.run, awaited, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   r.retry = first[2] and tonumber(first[2]) - s.now or 0
-  s.qw = math.max(s.qw, s.now + d.wait)
+  slot_wait(s, d.wait)
   return true
 end
 
@@ -104,6 +106,6 @@ local function decide_admit(d, r, s)
   slot_move(s, h, 'held', 'decide')
   s.adm = s.adm + d.units
   if r.probe then full_probe(s, d.id, d.lease) end
-  if d.max_per_subject > 0 and d.subject ~= '' then pool_note(d.pool_subject, h, s.now, d.retain) end
+  pool_note(d, h, s.now)
   r.verdict, r.hold = 'admitted', d.id
 end

@@ -50,13 +50,14 @@ local function full_mark(s, units, seen, is_probe)
   end
 end
 
--- The lone probe came back with anything but sold out.
-local function full_probed(s, outcome, numeric)
+-- The lone probe came back with anything but sold out. ends tells that its hold is
+-- confirmed and the slot's capacity a number: there are units again.
+local function full_probed(s, outcome, ends)
   if outcome == 'unknown' then
     full_next_probe(s, s.pause)
   elseif outcome == 'never_sent' then
     full_next_probe(s, NEVER_SENT_PAUSE)
-  elseif outcome == 'booked' and numeric then
+  elseif ends then
     full_end(s)
   else
     full_next_probe(s, 0)

@@ -18,12 +18,11 @@ local COUNTER = { held = 'held', pending = 'held', unknown = 'held', confirmed =
 -- Moves a hold to a state and its units with it. Every move is in the ledger.
 local function slot_move(s, h, state, cause)
   local from = h.state
-  local was_open, was_confirmed = hold_is_open(h), from == 'confirmed'
   if COUNTER[from] then s[COUNTER[from]] = s[COUNTER[from]] - h.units end
   if COUNTER[state] then s[COUNTER[state]] = s[COUNTER[state]] + h.units end
   h.state = state
   if state == 'confirmed' then h.expires = 0 end
-  slot_subject_note(s, h, was_open, was_confirmed)
+  slot_subject_count(s, h, from)
   slot_log(s, h, from, cause)
   slot_keep(s, h)
   s.notice = true

@@ -8,6 +8,7 @@ local function settle_key(d, r, rec, answer_key, gated)
     r.applied = owned or rec.owner ~= d.id and not finished(rec.now, d.attempt_grave, d.attempt_grave)
     if d.outcome == 'unknown' and rec.state == 'unknown' then r.applied = false end
   end
+  if not r.applied then return end
   local unknown = d.outcome == 'unknown' or r.state == 'unknown'
   if owned then
     key_leave_answer(rec, answer_key, d.answer, d.channel)
@@ -18,9 +19,9 @@ local function settle_key(d, r, rec, answer_key, gated)
     else
       redis.call('DEL', rec.key)
     end
-  elseif rec.state == 'none' and r.applied and d.keep and not unknown then
+  elseif rec.state == 'none' and d.keep and not unknown then
     key_write(rec, d.key_ttl, { 'st', 'done', 'own', d.id, 'hold', d.hold, 'fp', d.fingerprint,
       'sc', d.scope, 'lease', '0', 'wait', '0', 'ans', d.answer })
   end
-  if not gated and r.applied and not unknown then finish(d.attempt_grave, '', rec.now) end
+  if not gated and not unknown then finish(d.attempt_grave, '', rec.now) end
 end

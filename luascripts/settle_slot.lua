@@ -16,14 +16,12 @@ end
 
 -- What the outcome says about the slot's full mark, and whether a release of this
 -- hold says that units came free at the backend.
-local function settle_mark(d, s, released, units)
+local function settle_mark(d, s, h, released)
   local is_probe = d.probe and s.probe == d.id
   if d.outcome == 'sold_out' then
-    full_mark(s, units, d.seen, is_probe)
+    full_mark(s, h.units, d.seen, is_probe)
   elseif is_probe then
-    local outcome = d.outcome
-    if outcome == 'done' or outcome == 'duplicate' and not released then outcome = 'booked' end
-    full_probed(s, outcome, slot_capacity(s, d.capacity) ~= LEARNED)
+    full_probed(s, d.outcome, h.state == 'confirmed' and slot_capacity(s, d.capacity) ~= LEARNED)
   elseif released and d.outcome ~= 'busy' and d.outcome ~= 'never_sent' then
     full_release(s)
   end
@@ -54,7 +52,7 @@ local function settle_answered(d, r, s, h, i)
   end
   if after ~= before then slot_move(s, h, after, d.outcome) end
   if r.late then r.oversold = math.min(h.units, slot_over(s, d.capacity)) end
-  settle_mark(d, s, after == 'released' and before ~= after, h.units)
+  settle_mark(d, s, h, after == 'released' and before ~= after)
 
   if hold_is_finished(h) and #h.attempts == 0 then
     finish(d.hold_grave, h.state, s.now)
@@ -75,7 +73,7 @@ local function settle_unseen(d, r, s)
     s.adm = s.adm + h.units
     slot_move(s, h, 'confirmed', d.outcome)
     r.state, r.oversold = 'confirmed', math.min(h.units, slot_over(s, d.capacity))
-    if d.max_per_subject > 0 and h.subject ~= '' then pool_note(d.pool_subject, h, s.now, d.retain) end
+    pool_note(d, h, s.now)
   else
     finish(d.hold_grave, '', s.now)
   end
@@ -86,7 +84,7 @@ local function settle_slot(d, r, s)
   local h = slot_hold(s, d.hold)
   local i = h and hold_attempt(h, d.id)
   if not h then
-    local state = finished(s.now, d.attempt_grave, d.hold_grave)
+    local state = finished(s.now, d.hold_grave, d.attempt_grave)
     if not state then return settle_unseen(d, r, s) end
     r.state = state
     return
@@ -99,10 +97,10 @@ local function settle_slot(d, r, s)
   redis.call('ZREM', s.k.run, d.id)
   if d.outcome == 'unknown' then
     settle_unknown(d, s, h, i)
-    settle_mark(d, s, false, h.units)
+    settle_mark(d, s, h, false)
   else
     settle_answered(d, r, s, h, i)
   end
   r.state = h.state
-  if d.max_per_subject > 0 and h.subject ~= '' then pool_note(d.pool_subject, h, s.now, d.retain) end
+  pool_note(d, h, s.now)
 end

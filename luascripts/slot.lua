@@ -1,6 +1,6 @@
--- A slot is a hash. Its own fields are below; beside them stand h:ID (hold.lua),
--- t:ID (the hold an adopting attempt goes on under) and u:HASH (subject.lua).
--- Around it, under the same hash tag:
+-- A slot is a hash. The field s is its own state, packed as below; beside it stand
+-- h:ID (hold.lua), t:ID (the hold an adopting attempt goes on under) and u:HASH
+-- (subject.lua). Around it, under the same hash tag:
 --
 --   due   zset of hold ids: when an open hold lapses or a finished one is forgotten;
 --         confirmed holds stand in a zone above all times, newest last
@@ -9,60 +9,69 @@
 --
 -- A script loads the slot, changes the table, and writes it back in one slot_save.
 -- The table k names the keys: hash, due, run, log, index, and the channel and the
--- slot's own name for notices and for the pool's index.
+-- slot's own text for notices and for the pool's index.
 
-local SLOT_NUMBERS = {
-  'exp',       -- when the idle slot is dropped
-  'conf',      -- units of confirmed holds
-  'held',      -- units of held, pending and unknown holds
-  'adm',       -- units ever admitted
-  'ref',       -- units ever returned by definite failures
-  'rel',       -- the release counter
-  'closed',    -- 1: by an operator
-  'ver',       -- grows with every change
-  'full',      -- marked full for so many units or more, 0 not
-  'probeat',   -- when a lone probe may go
-  'pause',     -- between two probes, in ms
-  'probelease',-- until when the lone probe is awaited
-  'qw',        -- until when somebody waits for room or units here
-  'idx',       -- when the pool's index was last told of the slot
+-- Joined by "|", in this order, behind the version of the form. Times are in ms.
+local SLOT = {
+  'exp',        -- when the idle slot is dropped
+  'conf',       -- units of confirmed holds
+  'held',       -- units of held, pending and unknown holds
+  'adm',        -- units ever admitted
+  'ref',        -- units ever returned by definite failures
+  'rel',        -- the release counter
+  'ver',        -- grows with every change
+  'closed',     -- 1: by an operator
+  'full',       -- marked full for so many units or more, 0 not
+  'probeat',    -- when a lone probe may go
+  'pause',      -- between two probes
+  'probelease', -- until when the lone probe is awaited
+  'qw',         -- until when somebody waits for room or units here
+  'idx',        -- when the pool's index was last told of the slot
+  'own',        -- units, set by an operator; "" as configured
+  'opens',      -- opening time, set by an operator; "" as configured
+  'probe',      -- the lone probe's attempt
 }
-local SLOT_TEXTS = {
-  'own',       -- units, set by an operator; "" as configured
-  'opens',     -- opening time in ms, set by an operator; "" as configured
-  'probe',     -- the lone probe's attempt
-}
+local SLOT_NUMBERS = 14 -- of these, the others are text
+local SLOT_FORM = '^%d+' .. string.rep('|(%d+)', SLOT_NUMBERS) .. '|(-?%d*)|(%d*)|([^|]*)$'
 local CONFIRMED_ZONE = 2 ^ 52
+
+local function slot_unpack(s, packed)
+  local got = { string.match(packed, SLOT_FORM) }
+  if #got ~= #SLOT then
+    error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
+  end
+  for i, name in ipairs(SLOT) do
+    s[name] = i <= SLOT_NUMBERS and tonumber(got[i]) or got[i]
+  end
+end
+
+local function slot_pack(s)
+  local values = { SCHEMA }
+  for i, name in ipairs(SLOT) do
+    values[i + 1] = i <= SLOT_NUMBERS and int(s[name]) or s[name]
+  end
+  return table.concat(values, '|')
+end
 
 -- Fields named in extra are fetched along.
 local function slot_load(k, now, extra)
-  local names = { 'v' }
-  for _, name in ipairs(SLOT_NUMBERS) do names[#names + 1] = name end
-  for _, name in ipairs(SLOT_TEXTS) do names[#names + 1] = name end
-  local own = #names
-  for _, name in ipairs(extra) do names[#names + 1] = name end
-  local got = redis.call('HMGET', k.hash, unpack(names))
-  check_schema(got[1], k.hash)
-  if got[2] and tonumber(got[2]) <= now then
-    redis.call('DEL', k.hash, k.due, k.run, k.log)
-    got = {}
-  end
+  local got = redis.call('HMGET', k.hash, 's', unpack(extra))
   local s = {
-    k = k, now = now, known = got[1] and true or false, was = {}, fields = {},
+    k = k, now = now, known = false, fields = {},
     holds = {}, subjects = {}, attempts = {}, entries = {},
+    exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, closed = 0, full = 0,
+    probeat = 0, pause = 0, probelease = 0, qw = 0, idx = 0, own = '', opens = '', probe = '',
   }
-  local at = 1
-  for _, name in ipairs(SLOT_NUMBERS) do
-    at = at + 1
-    s[name] = tonumber(got[at] or 0)
-    s.was[name] = s[name]
+  if got[1] then
+    check_schema(string.match(got[1], '^[^|]*'), k.hash)
+    slot_unpack(s, got[1])
+    s.known = true
+    if s.exp <= now then
+      redis.call('DEL', k.hash, k.due, k.run, k.log)
+      return slot_load(k, now, extra)
+    end
   end
-  for _, name in ipairs(SLOT_TEXTS) do
-    at = at + 1
-    s[name] = got[at] or ''
-    s.was[name] = s[name]
-  end
-  for i, name in ipairs(extra) do s.fields[name] = got[own + i] or false end
+  for i, name in ipairs(extra) do s.fields[name] = got[i + 1] end
   return s
 end
 
@@ -98,6 +107,14 @@ local function slot_hold(s, id, forgotten)
   end
   if not forgotten and hold_is_finished(h) and h.expires <= s.now then return nil end
   return h
+end
+
+-- Somebody waits for room or units here, and wants a notice.
+local function slot_wait(s, wait)
+  if s.known and s.now + wait > s.qw then
+    s.qw = s.now + wait
+    s.waited_for = true
+  end
 end
 
 local function slot_capacity(s, configured)

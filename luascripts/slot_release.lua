@@ -23,7 +23,7 @@ if h and not hold_is_finished(h) then
   full_release(s)
   s.by_operator = true
   if #h.attempts == 0 then finish(KEYS[7], 'released', now) end
-  if h.subject ~= '' then pool_note(KEYS[8], h, now, tonumber(ARGV[5])) end
+  pool_note({ max_per_subject = 1, pool_subject = KEYS[8] }, h, now)
   finish(KEYS[6], before, now)
 end
 slot_save(s, us, tonumber(ARGV[5]))

@@ -19,22 +19,6 @@ local function slot_touch_index(s, us, retain)
   if #idle > 0 then redis.call('ZREM', s.k.index, unpack(idle)) end
 end
 
--- Appends the slot's own fields that differ from what was loaded.
-local function slot_changes(s, set)
-  for _, name in ipairs(SLOT_NUMBERS) do
-    if s[name] ~= s.was[name] then
-      set[#set + 1] = name
-      set[#set + 1] = int(s[name])
-    end
-  end
-  for _, name in ipairs(SLOT_TEXTS) do
-    if s[name] ~= s.was[name] then
-      set[#set + 1] = name
-      set[#set + 1] = s[name]
-    end
-  end
-end
-
 local function slot_write_holds(s, set, unset)
   local due, undue = {}, {}
   for id, h in pairs(s.holds) do
@@ -42,7 +26,9 @@ local function slot_write_holds(s, set, unset)
       -- Nobody can settle it any more: its tombstones are enough.
       unset[#unset + 1] = 'h:' .. id
       undue[#undue + 1] = id
+      slot_subject_list(s, h, false)
     elseif h.changed then
+      slot_subject_list(s, h, hold_is_open(h) or #h.attempts > 0)
       set[#set + 1] = 'h:' .. id
       set[#set + 1] = hold_pack(h)
       due[#due + 1] = int(slot_hold_score(s, h))
@@ -54,6 +40,7 @@ local function slot_write_holds(s, set, unset)
     if not (h and h.changed) then
       undue[#undue + 1] = id
       unset[#unset + 1] = 'h:' .. id
+      if h then slot_subject_list(s, h, false) end
       for _, a in ipairs(h and h.attempts or {}) do
         if a.id ~= id then unset[#unset + 1] = 't:' .. a.id end
       end
@@ -77,20 +64,19 @@ local function slot_save(s, us, retain)
     end
   end
   for hash, subject in pairs(s.subjects) do
-    if subject.changed and subject.confirmed == 0 and #subject.open == 0 then
+    if subject.changed and subject.confirmed == 0 and #subject.holds == 0 then
       unset[#unset + 1] = 'u:' .. hash
     elseif subject.changed then
       set[#set + 1] = 'u:' .. hash
-      set[#set + 1] = int(subject.confirmed) .. '|' .. table.concat(subject.open, ',')
+      set[#set + 1] = int(subject.confirmed) .. '|' .. table.concat(subject.holds, ',')
     end
   end
-  slot_changes(s, set)
-  if #set == 0 and #unset == 0 and not s.by_operator then return end
+  if #set == 0 and #unset == 0 and not s.waited_for and not s.by_operator then return end
 
   slot_touch_index(s, us, retain)
   s.ver = s.ver + 1
-  redis.call('HSET', s.k.hash, 'v', SCHEMA, 'exp', int(s.now + retain), 'ver', int(s.ver),
-    'idx', int(s.idx), unpack(set))
+  s.exp = s.now + retain
+  redis.call('HSET', s.k.hash, 's', slot_pack(s), unpack(set))
   if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
   if s.starts then
     redis.call('ZREMRANGEBYSCORE', s.k.run, '-inf', int(s.now))

@@ -1,40 +1,46 @@
--- Who has what: on a slot, a field u:HASH of "confirmed|open,open,…" (a count, and
--- the ids of open holds); over a pool, a hash of its own, hold id → units:expires.
--- The pool's entries expire by themselves, so that a lapse in another slot's script
--- need not reach them.
+-- Who has what: on a slot, a field u:HASH of "confirmed|id,id,…" (how many confirmed
+-- holds, and the ids of those that are open or have an attempt unanswered); over a
+-- pool, a hash of its own, hold id → units:expires. The pool's entries expire by
+-- themselves, so that a lapse in another slot's script need not reach them.
 
 local function slot_subject(s, hash)
   local subject = s.subjects[hash]
   if not subject then
-    local confirmed, open = string.match(slot_get(s, 'u:' .. hash) or '', '^(%d+)|(.*)$')
-    subject = { confirmed = tonumber(confirmed or 0), open = {} }
-    for id in string.gmatch(open or '', '[^,]+') do
-      subject.open[#subject.open + 1] = id
+    local confirmed, listed = string.match(slot_get(s, 'u:' .. hash) or '', '^(%d+)|(.*)$')
+    subject = { confirmed = tonumber(confirmed or 0), holds = {} }
+    for id in string.gmatch(listed or '', '[^,]+') do
+      subject.holds[#subject.holds + 1] = id
     end
     s.subjects[hash] = subject
   end
   return subject
 end
 
--- Notes that a hold of the subject came to be, became final or ended.
-local function slot_subject_note(s, h, was_open, was_confirmed)
+-- Counts a hold that became, or no longer is, confirmed.
+local function slot_subject_count(s, h, from)
+  if h.subject == '' or (h.state == 'confirmed') == (from == 'confirmed') then return end
+  local subject = slot_subject(s, h.subject)
+  subject.confirmed = subject.confirmed + (h.state == 'confirmed' and 1 or -1)
+  subject.changed = true
+end
+
+-- Puts a hold that is about to be written on the list, or takes it off.
+local function slot_subject_list(s, h, listed)
   if h.subject == '' then return end
   local subject = slot_subject(s, h.subject)
-  local open, confirmed = hold_is_open(h), h.state == 'confirmed'
-  if confirmed ~= was_confirmed then
-    subject.confirmed = subject.confirmed + (confirmed and 1 or -1)
-  end
-  if open and not was_open then
-    subject.open[#subject.open + 1] = h.id
-  elseif was_open and not open then
-    for i, id in ipairs(subject.open) do
-      if id == h.id then
-        table.remove(subject.open, i)
-        break
+  for i, id in ipairs(subject.holds) do
+    if id == h.id then
+      if not listed then
+        table.remove(subject.holds, i)
+        subject.changed = true
       end
+      return
     end
   end
-  subject.changed = true
+  if listed then
+    subject.holds[#subject.holds + 1] = h.id
+    subject.changed = true
+  end
 end
 
 -- Units the subject has in the pool, leaving out one hold; expired entries go.
@@ -53,13 +59,16 @@ local function pool_units(key, now, but)
   return units
 end
 
-local function pool_note(key, h, now, retain)
+-- Notes what became of a hold. d says whether the pool counts at all
+-- (max_per_subject), under which key (pool_subject) and for how long.
+local function pool_note(d, h, now)
+  if d.max_per_subject == 0 or h.subject == '' then return end
   if hold_is_finished(h) then
-    redis.call('HDEL', key, h.id)
+    redis.call('HDEL', d.pool_subject, h.id)
     return
   end
   local expires = h.expires
-  if h.state == 'confirmed' or expires == 0 then expires = now + retain end
-  redis.call('HSET', key, h.id, int(h.units) .. ':' .. int(expires))
-  redis.call('PEXPIRE', key, int(math.max(retain, expires - now)))
+  if h.state == 'confirmed' or d.keep_unknown then expires = now + d.retain end
+  redis.call('HSET', d.pool_subject, h.id, int(h.units) .. ':' .. int(expires))
+  redis.call('PEXPIRE', d.pool_subject, int(d.retain))
 end

@@ -55,6 +55,11 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, harness(server.Addr()))
 }
 
+func TestModel(t *testing.T) {
+	server := testbed.Redis(t)
+	storetest.RunModel(t, harness(server.Addr()))
+}
+
 // harness opens two gates on an empty corner of one Redis.
 func harness(addr string) func(t *testing.T) *storetest.Harness {
 	corner := 0
