@@ -114,7 +114,7 @@ func (d *document) syntaxFault(src []byte, err error) {
 	line, _ := strconv.Atoi(said[1])
 	lines := bytes.SplitAfter(src, []byte("\n"))
 	if len(lines) <= 1000 { // the search reads the file once for each line below the error
-		line = 1 + readableLines(lines)
+		line = 1 + readableLines(src)
 	}
 	line = min(max(line, 1), len(lines))
 	text := lines[line-1]
@@ -142,14 +142,15 @@ func syntaxHint(message string, line []byte) string {
 	return ""
 }
 
-// readableLines is the length of the longest beginning that is valid YAML.
-func readableLines(lines [][]byte) int {
-	for n := len(lines) - 1; n > 0; n-- {
-		if readable(bytes.Join(lines[:n], nil)) {
-			return n
+// readableLines counts the lines of the longest beginning that is valid YAML.
+func readableLines(src []byte) int {
+	for len(src) > 0 {
+		src = src[:1+bytes.LastIndexByte(src[:len(src)-1], '\n')]
+		if readable(src) {
+			break
 		}
 	}
-	return 0
+	return bytes.Count(src, []byte("\n"))
 }
 
 func readable(src []byte) bool {
