@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/slotgate/slotgate/rules"
 )
@@ -57,6 +60,7 @@ func runCommand(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	for _, warning := range faults {
 		log.Warn(warning.String())
 	}
+	redis.SetLogger(redisNotes{log})
 	if err := serve(config, signals, log); err != nil {
 		fmt.Fprintf(stderr, "slotgate run: %v\n", err)
 		return 1
@@ -74,4 +78,12 @@ func newLog(config rules.LogConfig, w io.Writer) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// redisNotes takes what the Redis client says of single connections; what a store
+// failure means for bookings the gate itself logs and counts.
+type redisNotes struct{ log *slog.Logger }
+
+func (n redisNotes) Printf(ctx context.Context, format string, args ...any) {
+	n.log.DebugContext(ctx, fmt.Sprintf(format, args...))
 }
