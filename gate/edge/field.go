@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/upstream"
 	"github.com/slotgate/slotgate/rules"
 )
 
@@ -52,13 +53,13 @@ func appendDate(b []byte) []byte {
 }
 
 // appendFields adds an answer's fields in order, but for those the gate has the
-// say about: framing and Gate-*. fasthttp knows one Content-Encoding only;
+// say about: what belongs to the connection, framing and Gate-*. fasthttp knows one Content-Encoding only;
 // several lines mean the same as their list (RFC 9110 section 5.3).
 func appendFields(b []byte, fields []rules.Field) []byte {
 	codings := 0
 	for _, f := range fields {
 		switch {
-		case strings.EqualFold(f.Name, "Content-Length"), strings.EqualFold(f.Name, "Transfer-Encoding"),
+		case strings.EqualFold(f.Name, "Content-Length"), upstream.HopByHop(f.Name),
 			hasPrefixFolded(f.Name, "Gate-"), !isToken(f.Name):
 		case strings.EqualFold(f.Name, "Content-Encoding"):
 			if codings++; codings == 1 {

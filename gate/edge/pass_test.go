@@ -12,8 +12,11 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/slotgate/slotgate/gate/upstream"
 )
 
 const long = 64 << 20
@@ -278,5 +281,74 @@ func TestEarlyRefusalByTheBackend(t *testing.T) {
 	resp, got := c.answer("POST")
 	if resp.StatusCode != 413 || got != "big" || !resp.Close || !c.closed() {
 		t.Fatalf("%d %q, close %v", resp.StatusCode, got, resp.Close)
+	}
+}
+
+// A client that breaks off a download, or an upload, ends it at the backend too.
+func TestClientThatBreaksOff(t *testing.T) {
+	ended := make(chan error, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var err error
+		if r.Method == "GET" {
+			for err == nil {
+				_, err = w.Write(make([]byte, 64<<10))
+			}
+		} else {
+			_, err = io.Copy(io.Discard, r.Body)
+		}
+		ended <- err
+	}))
+	defer server.Close()
+	f := start(t, server.URL, nil)
+	for _, raw := range []string{
+		"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("x", 50000),
+		"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nc350\r\n" + strings.Repeat("x", 50000) + "\r\n",
+	} {
+		c := dial(t, f.addr)
+		c.send(raw)
+		if raw[0] == 'G' {
+			_, _ = c.in.ReadByte()
+		}
+		_ = c.Close()
+		select {
+		case err := <-ended:
+			if err == nil {
+				t.Fatalf("%.60q: looked whole to the backend", raw)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%.60q: the backend was not told", raw)
+		}
+	}
+}
+
+// A client's close is about its own connection.
+func TestCloseStaysOnItsSide(t *testing.T) {
+	url, heads := rawBackend(t, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+	var opened atomic.Int32
+	observe := func(e upstream.Exchange) {
+		if !e.Reused {
+			opened.Add(1)
+		}
+	}
+	backend, err := upstream.New(upstream.Options{URL: url, KeepAlive: time.Minute, Observe: observe})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer backend.Close()
+	f := start(t, url, nil)
+	f.Server.backend = backend
+	for range 5 {
+		c := dial(t, f.addr)
+		c.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		if resp, _ := c.answer("GET"); !resp.Close || !c.closed() {
+			t.Fatal("the client's connection stays open")
+		}
+		if head := <-heads; strings.Contains(head, "Connection") {
+			t.Fatalf("backend got %q", head)
+		}
+	}
+	if n := opened.Load(); n != 1 {
+		t.Fatalf("%d connections to the backend, want 1", n)
 	}
 }

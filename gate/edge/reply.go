@@ -8,7 +8,6 @@ import (
 
 	"github.com/slotgate/slotgate/gate"
 	"github.com/slotgate/slotgate/gate/decision"
-	"github.com/slotgate/slotgate/gate/upstream"
 	"github.com/slotgate/slotgate/rules"
 )
 
@@ -28,7 +27,7 @@ func (s *Server) writeReply(ctx *fasthttp.RequestCtx, req *gate.Request, r *gate
 		t.b = s.appendCORS(t.b, req.Header)
 		r.Header = s.withoutCORS(r.Header)
 	}
-	t.b = appendFields(t.b, upstream.EndToEnd(r.Header))
+	t.b = appendFields(t.b, r.Header)
 	if s.config.GateHeaders {
 		t.b = appendGateFields(t.b, r)
 	}

@@ -46,8 +46,9 @@ func breakerOf(openFor time.Duration) func(*Options) {
 func TestBreakerOpensAndCloses(t *testing.T) {
 	addr, silent, hits := switchable(t)
 	c := newClient(t, addr, breakerOf(100*time.Millisecond))
-	try := func() gate.BackendFailure {
-		a, err := forward(c, request("POST", "/", "x"), 30*time.Millisecond)
+	const brief, ample = 30 * time.Millisecond, 5 * time.Second
+	try := func(within time.Duration) gate.BackendFailure {
+		a, err := forward(c, request("POST", "/", "x"), within)
 		if err == nil {
 			a.Release()
 		}
@@ -55,7 +56,7 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 	}
 	silent.Store(true)
 	for n := range 4 {
-		if got := try(); got != gate.TimedOut {
+		if got := try(brief); got != gate.TimedOut {
 			t.Fatalf("request %d: failure %d, want a time-out", n, got)
 		}
 	}
@@ -76,7 +77,7 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 
 	// A failed probe opens it again; it does not stay half-open.
 	until(t, "half-open", func() bool { return c.BreakerState() == halfOpen })
-	if got := try(); got != gate.TimedOut {
+	if got := try(brief); got != gate.TimedOut {
 		t.Fatalf("probe: failure %d", got)
 	}
 	if got := c.BreakerState(); got != opened {
@@ -86,7 +87,7 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 	silent.Store(false)
 	until(t, "half-open again", func() bool { return c.BreakerState() == halfOpen })
 	for n := range 3 {
-		if got := try(); got != 0 {
+		if got := try(ample); got != 0 {
 			t.Fatalf("probe %d: failure %d", n, got)
 		}
 	}
@@ -109,7 +110,7 @@ func TestBreakerProbesAreFew(t *testing.T) {
 	var refused atomic.Int32
 	for range 100 {
 		wg.Go(func() {
-			_, err := forward(c, request("POST", "/", "x"), 300*time.Millisecond)
+			_, err := forward(c, request("POST", "/", "x"), time.Second)
 			if failureOf(err) == gate.BreakerOpen {
 				refused.Add(1)
 			}

@@ -13,7 +13,7 @@ func EndToEnd(fields []rules.Field) []rules.Field {
 	named := connectionOptions(fields)
 	kept := fields[:0]
 	for _, f := range fields {
-		if !hopByHop(f.Name) && !containsFold(named, f.Name) {
+		if !HopByHop(f.Name) && !containsFold(named, f.Name) {
 			kept = append(kept, f)
 		}
 	}
@@ -33,9 +33,9 @@ func connectionOptions(fields []rules.Field) []string {
 	return options
 }
 
-// hopByHop reports the names that never cross a proxy. Expect is answered by the
+// HopByHop reports the names that never cross a proxy. Expect is answered by the
 // gate itself, and trailers are not handed on, so neither is their list.
-func hopByHop(name string) bool {
+func HopByHop(name string) bool {
 	switch len(name) {
 	case len("TE"):
 		return strings.EqualFold(name, "TE")

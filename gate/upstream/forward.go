@@ -34,12 +34,14 @@ func (c *Client) tryForward(e *exchange, f *gate.Forward) (answer *gate.BackendA
 	}
 	// Reported also when this panics: a probe without a result would keep the
 	// breaker half-open for ever.
-	result := errors.New("the exchange did not end")
+	result := errNoEnd
 	defer func() { done(result) }()
 	answer, err = e.forward(f)
 	result = err
 	return answer, err
 }
+
+var errNoEnd = errors.New("the exchange did not end")
 
 // exchange is one request and its answer on one connection.
 type exchange struct {

@@ -51,7 +51,7 @@ func appendHead(b []byte, r *gate.Request, authority string, length int64) []byt
 				hasLength = true
 				b = appendLength(b, f.Name, length)
 			}
-		case !hopByHop(f.Name) && !containsFold(named, f.Name):
+		case !HopByHop(f.Name) && !containsFold(named, f.Name):
 			b = appendField(b, f.Name, f.Value)
 		}
 	}

@@ -294,22 +294,24 @@ func TestPassTimeouts(t *testing.T) {
 		}
 	})
 	t.Run("a long answer that does not pause", func(t *testing.T) {
+		const parts, every = 65, 20 * time.Millisecond // longer than the time-out
 		b := startBackend(t, func(c net.Conn, _ *bufio.Reader, _ int) {
-			send("HTTP/1.1 200 OK\r\nContent-Length: 25\r\n\r\n")(c)
-			tick := time.NewTicker(10 * time.Millisecond)
+			send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", parts))(c)
+			tick := time.NewTicker(every)
 			defer tick.Stop()
-			for range 25 {
+			for range parts {
 				<-tick.C
 				send("x")(c)
 			}
 			wait(c)
 		})
-		s, err := newClient(t, b.addr, quick).Pass(request("GET", "/", ""), nil, 0)
+		patient := func(o *Options) { o.Timeout = time.Second }
+		s, err := newClient(t, b.addr, patient).Pass(request("GET", "/", ""), nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = s.Body.Close() }()
-		if got, err := io.ReadAll(s.Body); len(got) != 25 || err != nil {
+		if got, err := io.ReadAll(s.Body); len(got) != parts || err != nil {
 			t.Fatalf("%d bytes, %v", len(got), err)
 		}
 	})
