@@ -31,7 +31,7 @@ func (j *journey) forward(g *grant) (*Reply, rules.Outcome) {
 		}
 		outcome := rule.Classify(&answer.Response)
 		j.gate.meter.Outcome(rule.Name, outcome, took)
-		if attempt < j.route.attempts() && slices.Contains(rule.Retry.On, outcome) && j.backOff(g, attempt) {
+		if attempt < rule.Attempts() && slices.Contains(rule.Retry.On, outcome) && j.backOff(g, attempt) {
 			release(answer.Release)
 			continue
 		}

@@ -11,10 +11,6 @@ import (
 	"github.com/slotgate/slotgate/rules"
 )
 
-// leaseSlack is what a lease adds to the longest stay at the backend; hold_ttl is
-// checked to exceed the sum.
-const leaseSlack = time.Second
-
 // bareReplayKey is the length from which a client-sent key is secret enough to
 // hand out a stored answer when neither side showed any credential.
 const bareReplayKey = 16
@@ -42,7 +38,7 @@ func newRoute(rule *rules.Rule, cfg *rules.Config) *route {
 	r := &route{
 		rule:        rule,
 		passthrough: degrade.NewPassthrough(rule.Passthrough),
-		timeout:     rule.Timeout,
+		timeout:     rule.UpstreamTimeout(cfg),
 		settleTime:  cfg.Store.Timeout,
 		waits:       true,
 		twinWait:    5 * time.Second,
@@ -50,15 +46,12 @@ func newRoute(rule *rules.Rule, cfg *rules.Config) *route {
 	if rule.Mode == "off" {
 		r.setMode.Store(modeOff)
 	}
-	if r.timeout == 0 {
-		r.timeout = cfg.Upstream.Timeout
-	}
 	if rule.Limits.Rule != nil {
 		r.limiter = degrade.NewLimiter(*rule.Limits.Rule)
 	}
 	d := &r.decide
 	d.Rule = rule.Name
-	d.Lease = time.Duration(r.attempts())*(r.timeout+rule.Retry.MaxBackoff) + leaseSlack
+	d.Lease = rule.Lease(cfg)
 	d.RetryUnknown = rule.RetryUnknown()
 	d.SubjectLimit = limit(rule.Limits.Subject)
 	d.ClientLimit = limit(rule.Limits.Client)
@@ -84,14 +77,6 @@ func newRoute(rule *rules.Rule, cfg *rules.Config) *route {
 		r.twinWait = idem.Wait
 	}
 	return r
-}
-
-// attempts is how often one request may be sent, the first time included.
-func (r *route) attempts() int {
-	if len(r.rule.Retry.On) == 0 {
-		return 1
-	}
-	return r.rule.Retry.Attempts
 }
 
 func (r *route) mode() int32 { return r.setMode.Load() }

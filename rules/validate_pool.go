@@ -35,23 +35,20 @@ func (v *validator) pool(p place, name string, pool *PoolConfig) {
 // holdTTL: a hold that lapses while its request may still be committed is sold a
 // second time.
 func (v *validator) holdTTL(p place, pool *PoolConfig, rule place, r *RuleConfig) {
-	for _, involved := range []place{rule.field("timeout"), rule.field("retry"), v.doc.top().field("upstream").field("timeout")} {
+	for _, involved := range []place{rule.field("timeout"), rule.field("retry"), v.doc.top().field("upstream").field("timeout"), v.doc.top().field("store").field("timeout")} {
 		if involved.written && involved.broken() {
 			return
 		}
 	}
-	attempts := time.Duration(1)
-	if len(r.Retry.On) > 0 {
-		attempts = time.Duration(r.Retry.Attempts)
-	}
-	timeout, whose := r.Timeout, "its timeout"
-	if timeout == 0 {
-		timeout, whose = v.cfg.Upstream.Timeout, "upstream.timeout"
-	}
-	least := attempts*(timeout+r.Retry.MaxBackoff) + time.Second
+	least := r.Lease(v.cfg)
 	if pool.HoldTTL > least {
 		return
 	}
-	p.faultf("%s is too short, it must be more than %s: rule %s may take %d × (%s %s + max_backoff %s) + 1s, and a hold that lapses before is sold again",
-		FormatDuration(pool.HoldTTL), FormatDuration(least), r.Name, attempts, whose, FormatDuration(timeout), FormatDuration(r.Retry.MaxBackoff))
+	timeout, whose := r.UpstreamTimeout(v.cfg), "its timeout"
+	if r.Timeout == 0 {
+		whose = "upstream.timeout"
+	}
+	around := least - time.Duration(r.Attempts())*(timeout+r.Retry.MaxBackoff)
+	p.faultf("%s is too short, it must be more than %s: rule %s may take %d × (%s %s + max_backoff %s) + %s, and a hold that lapses before is sold again",
+		FormatDuration(pool.HoldTTL), FormatDuration(least), r.Name, r.Attempts(), whose, FormatDuration(timeout), FormatDuration(r.Retry.MaxBackoff), FormatDuration(around))
 }

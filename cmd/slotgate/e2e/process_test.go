@@ -87,7 +87,7 @@ func TestRedisComesAndGoes(t *testing.T) {
 	backend := startLegacy(t, booking.Options{Style: booking.Conditional, Lessons: 200, Seats: 1})
 	redis := testbed.Redis(t)
 	redis.Kill()
-	gate := startGate(t, lessons(backend.url, redisStore(redis.Addr()), "", "capacity: 1", ""))
+	gate := startGate(t, lessons(backend.url, quickRedis(redis.Addr()), "", "capacity: 1", ""))
 	a := book(gate.url, 1, "ann")
 	expect(t, a, 201, "passthrough", "booked")
 	if a.header.Get("Gate-Mode") != "degraded" || a.header.Get("Gate-Bound") != "backend" {
@@ -121,7 +121,7 @@ func TestRedisComesAndGoes(t *testing.T) {
 		t.Errorf("%d bookings of %d requests", n, lesson)
 	}
 
-	reject := startGate(t, lessons(backend.url, redisStore("127.0.0.1:1"), "", "capacity: 1", "    on_store_failure: reject\n"))
+	reject := startGate(t, lessons(backend.url, quickRedis("127.0.0.1:1"), "", "capacity: 1", "    on_store_failure: reject\n"))
 	a = book(reject.url, 200, "ann")
 	expect(t, a, 503, "store-down", "")
 	if a.header.Get("Retry-After") == "" {
@@ -182,3 +182,6 @@ func TestUnmatchedTrafficPasses(t *testing.T) {
 		t.Errorf("cancel through the gate: %v", cancel)
 	}
 }
+
+// quickRedis notices an outage within its default time-out.
+func quickRedis(addr string) string { return `kind: redis, addresses: ["` + addr + `"]` }
