@@ -85,7 +85,8 @@ func (s *Store) failure(op string, err error, maybe bool) *store.Error {
 	case s.closed.Load() || errors.Is(err, redis.ErrClosed):
 		failure.Kind = store.KindClosed
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
-		errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, redis.ErrPoolTimeout),
+		errors.Is(err, os.ErrDeadlineExceeded),
+		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted),
 		errors.As(err, &network) && network.Timeout():
 		failure.Kind = store.KindTimeout
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -73,6 +74,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	quiet.Do(func() { redis.SetLogger(library{o.Logger}) })
 	listening, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Store{
 		timeout: o.Timeout,
@@ -159,6 +161,18 @@ func (o Options) freshClient() *redis.Options {
 	fresh.MaxActiveConns = fresh.PoolSize
 	fresh.ConnMaxLifetime = time.Nanosecond
 	return fresh
+}
+
+// library takes the client library's own lines, which it writes for every dial that
+// fails and for the whole process: they go to the first store's log, at debug level.
+type library struct{ log *slog.Logger }
+
+var quiet sync.Once
+
+func (l library) Printf(ctx context.Context, format string, args ...any) {
+	if l.log.Enabled(ctx, slog.LevelDebug) {
+		l.log.DebugContext(ctx, fmt.Sprintf(format, args...))
+	}
 }
 
 // Ping checks that Redis answers.

@@ -1,0 +1,521 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/gate/testbed"
+	"github.com/slotgate/slotgate/luascripts"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// wire is a store behind a proxy that can lose replies, and one beside it with a
+// clear view of the same data.
+type wire struct {
+	*testing.T
+	server *testbed.RedisServer
+	proxy  *testbed.RedisProxy
+	store  *Store
+	clear  *Store
+}
+
+func newWire(t *testing.T, change ...func(*Options)) *wire {
+	server := testbed.Redis(t)
+	proxy := testbed.Proxy(t, server.Addr())
+	w := &wire{T: t, server: server, proxy: proxy, store: openStore(t, proxy.Addr(), change...), clear: openStore(t, server.Addr(), change...)}
+	w.knowScripts()
+	return w
+}
+
+// knowScripts has Redis know all scripts, so that the next EVALSHA is the one that
+// runs.
+func (w *wire) knowScripts() {
+	w.Helper()
+	for _, script := range luascripts.All() {
+		if err := w.clear.client.ScriptLoad(context.Background(), script.Source).Err(); err != nil {
+			w.Fatal(err)
+		}
+	}
+	if _, err := w.store.current(context.Background()); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *wire) decide(d *store.Decide, want decision.Verdict) store.Decided {
+	w.Helper()
+	got, err := w.store.Decide(context.Background(), d)
+	if err != nil {
+		w.Fatalf("decide %s: %v", d.ID, err)
+	}
+	if got.Verdict != want {
+		w.Fatalf("decide %s: %s, want %s", d.ID, got.Verdict, want)
+	}
+	return got
+}
+
+func (w *wire) settle(d *store.Decide, got store.Decided, outcome rules.Outcome) store.Settled {
+	w.Helper()
+	settled, err := w.store.Settle(context.Background(), settling(d, got, outcome))
+	if err != nil {
+		w.Fatalf("settle %s: %v", d.ID, err)
+	}
+	return settled
+}
+
+func query(d *store.Decide) store.SlotQuery {
+	return store.SlotQuery{Pool: d.Pool, Slot: d.Slot, Capacity: d.Capacity, Retain: d.Retain, KeepUnknown: d.KeepUnknown, OpensAt: d.OpensAt}
+}
+
+// data is all that stands in Redis, but for what tells how long it has been there.
+func (w *wire) data() map[string]string {
+	w.Helper()
+	ctx := context.Background()
+	keys, err := w.clear.client.Keys(ctx, "*").Result()
+	if err != nil {
+		w.Fatal(err)
+	}
+	data := map[string]string{}
+	for _, key := range keys {
+		if data[key], err = w.clear.client.Dump(ctx, key).Result(); err != nil {
+			w.Fatal(err)
+		}
+	}
+	return data
+}
+
+func (w *wire) sameData(what string, before, after map[string]string) {
+	w.Helper()
+	for key := range after {
+		if before[key] != after[key] {
+			w.Errorf("%s changed %q", what, key)
+		}
+	}
+	for key := range before {
+		if _, ok := after[key]; !ok {
+			w.Errorf("%s removed %q", what, key)
+		}
+	}
+}
+
+// ordinary is a booking of one of two units, by a subject with all limits and a key.
+func ordinary(id string) *store.Decide {
+	d := booking(1)
+	d.ID = id
+	d.Capacity, d.MaxPerSubject = 2, 2
+	d.SubjectLimit = store.Limit{Count: 1, Per: time.Hour, Burst: 3}
+	d.SlotLimit = store.Limit{Count: 1, Per: time.Hour, Burst: 3}
+	return d
+}
+
+// writes are the ways in which a script changes what stands in Redis. Each prepares
+// with the clear store and returns the call to be made over the wire; the call
+// checks what it is told.
+var writes = []struct {
+	name    string
+	script  *luascripts.Script
+	prepare func(w *wire) (call func())
+}{
+	{"decide, admitted", luascripts.Decide, func(w *wire) func() {
+		d := ordinary("request-one-000001")
+		return func() {
+			got := w.decide(d, decision.Admitted)
+			if got.Hold != d.ID || got.Limits != nil && got.Limits[0].Remaining != 2 {
+				w.Errorf("decided %+v", got)
+			}
+		}
+	}},
+	{"decide, adopting", luascripts.Decide, func(w *wire) func() {
+		first, second := ordinary("request-one-000001"), ordinary("request-two-000002")
+		second.RetryUnknown = true
+		got := w.decide(first, decision.Admitted)
+		w.settle(first, got, rules.Unknown)
+		return func() {
+			if got := w.decide(second, decision.Admitted); !got.Adopted || got.Hold != first.ID {
+				w.Errorf("decided %+v", got)
+			}
+		}
+	}},
+	{"decide, lapsing", luascripts.Decide, func(w *wire) func() {
+		first, second := ordinary("request-one-000001"), ordinary("request-two-000002")
+		first.Key, second.Key = "", ""
+		w.decide(first, decision.Admitted)
+		advance(time.Minute, w.store, w.clear)
+		return func() { w.decide(second, decision.Admitted) }
+	}},
+	{"decide, refused", luascripts.Decide, func(w *wire) func() {
+		first, second := ordinary("request-one-000001"), ordinary("request-two-000002")
+		first.Subject, first.Key, first.Units = "another", "", 2
+		w.decide(first, decision.Admitted)
+		return func() { w.decide(second, decision.SoldOut) }
+	}},
+	{"decide, twin", luascripts.Decide, func(w *wire) func() {
+		first, second := ordinary("request-one-000001"), ordinary("request-two-000002")
+		second.Wait = time.Minute
+		w.decide(first, decision.Admitted)
+		return func() { w.decide(second, decision.Twin) }
+	}},
+	{"decide, guard", luascripts.Decide, func(w *wire) func() {
+		d := ordinary("request-one-000001")
+		d.Pool = ""
+		return func() { w.decide(d, decision.Admitted) }
+	}},
+	{"settle, booked", luascripts.Settle, func(w *wire) func() { return w.settling(rules.Booked, decision.Confirmed) }},
+	{"settle, duplicate", luascripts.Settle, func(w *wire) func() { return w.settling(rules.Duplicate, decision.Confirmed) }},
+	{"settle, refused", luascripts.Settle, func(w *wire) func() { return w.settling(rules.Refused, decision.Released) }},
+	{"settle, sold_out", luascripts.Settle, func(w *wire) func() { return w.settling(rules.SoldOut, decision.Released) }},
+	{"settle, busy", luascripts.Settle, func(w *wire) func() { return w.settling(rules.Busy, decision.Released) }},
+	{"settle, never_sent", luascripts.Settle, func(w *wire) func() { return w.settling(rules.NeverSent, decision.Released) }},
+	{"settle, unknown", luascripts.Settle, func(w *wire) func() { return w.settling(rules.Unknown, decision.HoldUnknown) }},
+	{"settle, late", luascripts.Settle, func(w *wire) func() {
+		d := ordinary("request-one-000001")
+		got := w.decide(d, decision.Admitted)
+		advance(time.Minute, w.store, w.clear)
+		if _, err := w.clear.Slot(context.Background(), query(d)); err != nil {
+			w.Fatal(err)
+		}
+		return func() { w.settle(d, got, rules.Booked) }
+	}},
+	{"settle, unseen", luascripts.Settle, func(w *wire) func() {
+		d := ordinary("request-one-000001")
+		return func() { w.settle(d, store.Decided{Hold: d.ID}, rules.Booked) }
+	}},
+	{"settle, guard", luascripts.Settle, func(w *wire) func() {
+		d := ordinary("request-one-000001")
+		d.Pool = ""
+		w.decide(d, decision.Admitted)
+		return func() { w.settle(d, store.Decided{}, rules.Refused) }
+	}},
+	{"slot read, lapsing", luascripts.SlotRead, func(w *wire) func() {
+		d := ordinary("request-one-000001")
+		w.decide(d, decision.Admitted)
+		advance(time.Minute, w.store, w.clear)
+		return func() {
+			if slot, err := w.store.Slot(context.Background(), query(d)); err != nil || slot.Held != 0 {
+				w.Errorf("slot %+v, %v", slot, err)
+			}
+		}
+	}},
+	{"slot change", luascripts.SlotChange, func(w *wire) func() {
+		d := ordinary("request-one-000001")
+		w.decide(d, decision.Admitted)
+		units := int64(7)
+		return func() {
+			slot, err := w.store.Change(context.Background(), query(d), store.SlotChange{Capacity: &units})
+			if err != nil || slot.Capacity != 7 {
+				w.Errorf("slot %+v, %v", slot, err)
+			}
+		}
+	}},
+	{"slot release", luascripts.SlotRelease, func(w *wire) func() {
+		d := ordinary("request-one-000001")
+		w.settle(d, w.decide(d, decision.Admitted), rules.Booked)
+		return func() {
+			if was, err := w.store.Release(context.Background(), query(d), d.ID); err != nil || was != decision.Confirmed {
+				w.Errorf("release: was %s, %v", was, err)
+			}
+		}
+	}},
+}
+
+// settling admits a request and returns its settlement, which must be told that it
+// applied, whatever is lost on the way: the first run's reply may be.
+func (w *wire) settling(outcome rules.Outcome, want decision.HoldState) func() {
+	d := ordinary("request-one-000001")
+	got := w.decide(d, decision.Admitted)
+	return func() {
+		if settled := w.settle(d, got, outcome); settled.Hold != want {
+			w.Errorf("settled %+v, want %s", settled, want)
+		}
+	}
+}
+
+// P3: the reply of a script is lost right after it ran; the call is made again and
+// succeeds, with the effect of once.
+func TestALostReplyHasTheEffectOfOnce(t *testing.T) {
+	for _, tt := range writes {
+		t.Run(tt.name, func(t *testing.T) {
+			whole, cut := newWire(t), newWire(t)
+			tt.prepare(whole)()
+			call := tt.prepare(cut)
+			before := cut.proxy.Requests("EVALSHA")
+			lost := cut.proxy.CutAfter("EVALSHA "+tt.script.SHA1, 1)
+			call()
+			select {
+			case <-lost:
+			default:
+				t.Fatal("no reply was lost")
+			}
+			if n := cut.proxy.Requests("EVALSHA") - before; n != 2 {
+				t.Fatalf("the script was sent %d times, want twice", n)
+			}
+			if a, b := whole.picture(), cut.picture(); a != b {
+				t.Errorf("with the reply lost:\n%s\nwithout:\n%s", b, a)
+			}
+		})
+	}
+}
+
+// picture is what stands in Redis that counts: the slot with its holds, its ledger,
+// the key record and the limits.
+func (w *wire) picture() string {
+	w.Helper()
+	ctx := context.Background()
+	d := ordinary("request-new-000009")
+	slot, err := w.clear.Slot(ctx, query(d))
+	if err != nil && !errors.Is(err, store.ErrNoSlot) {
+		w.Fatal(err)
+	}
+	out := fmt.Sprintf("confirmed %d held %d full %d in flight %d version %d\n", slot.Confirmed, slot.Held, slot.Full, slot.Inflight, slot.Version)
+	for _, h := range slot.Holds {
+		out += fmt.Sprintf("hold %s %s %d\n", h.ID, h.State, h.Units)
+	}
+	entries, err := w.clear.Ledger(ctx, d.Pool, d.Slot, 100)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, e := range entries {
+		out += fmt.Sprintf("ledger %s %s %s %s\n", e.Hold, e.From, e.To, e.Cause)
+	}
+	names := w.clear.secret.names.Load()
+	record, err := w.clear.client.HMGet(ctx, w.clear.keys.KeyRecord(names.key(d.Group, d.Partition, d.Key)), "st", "own", "hold", "ans").Result()
+	if err != nil {
+		w.Fatal(err)
+	}
+	out += fmt.Sprintf("key %v\n", record)
+	// What is left of the limits shows in the verdicts of those who come after.
+	d.Pool, d.Key, d.SlotLimit = "", "", store.Limit{}
+	for {
+		got, err := w.clear.Decide(ctx, d)
+		if err != nil {
+			w.Fatal(err)
+		}
+		d.ID += "x"
+		if got.Verdict != decision.Admitted {
+			return out
+		}
+		out += fmt.Sprintf("subject limit %d left\n", got.Limits[0].Remaining)
+	}
+}
+
+// P3: a copy of a call arrives after it, and after later calls.
+func TestALateCopyChangesNothing(t *testing.T) {
+	for _, tt := range writes {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWire(t)
+			call := tt.prepare(w)
+			copies := w.proxy.HoldCopy("EVALSHA " + tt.script.SHA1)
+			call()
+			if copies.Len() != 1 {
+				t.Fatalf("%d copies held, want 1", copies.Len())
+			}
+			before := w.data()
+			replies, err := copies.Replay(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			after := w.data()
+			if afresh := regexp.MustCompile("sold_out|twin"); afresh.Match(replies[0]) {
+				// A refusal of a call that was sent once is computed afresh: it may be
+				// charged and registered again, but takes nothing.
+				for _, data := range []map[string]string{before, after} {
+					maps.DeleteFunc(data, func(key, _ string) bool { return !strings.HasPrefix(key, "slotgate:s:") })
+				}
+			}
+			w.sameData("the copy", before, after)
+		})
+	}
+}
+
+// H4: both copies of a call that was sent twice may arrive late, the first of them
+// after the second was refused.
+func TestTheFirstCopyOfARefusedCallTakesNothing(t *testing.T) {
+	w := newWire(t)
+	ctx := context.Background()
+	first, second := ordinary("request-one-000001"), ordinary("request-two-000002")
+	first.Subject, second.Subject = "one", "two"
+	first.Key, second.Key = "", ""
+	first.Units = 2
+	got := w.decide(first, decision.Admitted)
+
+	// The first copy of second's call never reaches Redis for now.
+	c := w.store.encodeDecide(w.store.secret.names.Load(), second)
+	resent, err := w.clear.client.Do(ctx, w.store.command(ctx, c, true, false).Args()...).Slice()
+	if err != nil || resent[0] != "sold_out" {
+		t.Fatalf("%v, %v", resent, err)
+	}
+	w.settle(first, got, rules.Refused)
+	late, err := w.clear.client.Do(ctx, w.store.command(ctx, c, false, false).Args()...).Slice()
+	if err != nil || late[0] != "gone" {
+		t.Fatalf("the first copy got %v, %v", late, err)
+	}
+	if slot, err := w.clear.Slot(ctx, query(first)); err != nil || slot.Held != 0 {
+		t.Fatalf("slot %+v, %v", slot, err)
+	}
+	// The request itself, which still waits, may ask again.
+	w.decide(second, decision.Admitted)
+}
+
+// A call sent once more after its first copy was charged is not charged again.
+func TestALostReplyChargesALimitOnce(t *testing.T) {
+	w := newWire(t)
+	d := ordinary("request-one-000001")
+	d.Capacity = 0
+	d.Units = 1
+	cut := w.proxy.CutAfter("EVALSHA", 1)
+	got := w.decide(d, decision.OverCapacity)
+	<-cut
+	if got.Limits[0].Name != "subject" || got.Limits[0].Remaining != 2 {
+		t.Fatalf("limits %+v, want one of three charged", got.Limits)
+	}
+}
+
+// The client library repeats nothing on its own.
+func TestOneAttemptAndOneRetryAtMost(t *testing.T) {
+	w := newWire(t, func(o *Options) { o.Timeout = 200 * time.Millisecond })
+	w.proxy.DropReplies(true)
+	before := w.proxy.Requests("EVALSHA")
+	start := time.Now()
+	_, err := w.store.Decide(context.Background(), ordinary("request-one-000001"))
+	took := time.Since(start)
+	var failure *store.Error
+	if !errors.As(err, &failure) || failure.Kind != store.KindTimeout || !failure.Maybe {
+		t.Fatalf("decide: %v", err)
+	}
+	if took > time.Second {
+		t.Fatalf("it took %v", took)
+	}
+	w.proxy.DropReplies(false)
+	if n := w.proxy.Requests("EVALSHA") - before; n < 1 || n > 2 {
+		t.Fatalf("sent %d times", n)
+	}
+}
+
+// persist makes a call again, with the same id, as long as both its replies are
+// lost.
+func persist(t *testing.T, call func() error) {
+	var err error
+	for range 10 {
+		if err = call(); err == nil {
+			return
+		}
+		var failure *store.Error
+		if !errors.As(err, &failure) || failure.Kind != store.KindConnection || !failure.Maybe {
+			break
+		}
+	}
+	t.Error(err)
+}
+
+// Units are counted once though every reply may be lost, and nothing is oversold.
+func TestAStormWithLostReplies(t *testing.T) {
+	const seats, clients, each = 20, 64, 8
+	w := newWire(t)
+	other := openStore(t, w.proxy.Addr())
+	var booked, next atomic.Int64
+	done := make(chan struct{})
+	var cutter sync.WaitGroup
+	cutter.Go(func() {
+		for {
+			cut := w.proxy.CutAfter("EVALSHA", 7)
+			select {
+			case <-cut:
+			case <-done:
+				return
+			}
+		}
+	})
+	var wg sync.WaitGroup
+	for i := range clients {
+		gate := w.store
+		if i%2 == 1 {
+			gate = other
+		}
+		wg.Go(func() {
+			for range each {
+				n := next.Add(1)
+				d := booking(n)
+				d.Slot, d.Capacity = "one", seats
+				var got store.Decided
+				persist(t, func() (err error) { got, err = gate.Decide(context.Background(), d); return err })
+				if got.Verdict != decision.Admitted {
+					continue
+				}
+				outcome := rules.Booked
+				if n%3 == 0 {
+					outcome = rules.Refused
+				}
+				persist(t, func() error {
+					_, err := gate.Settle(context.Background(), settling(d, got, outcome))
+					return err
+				})
+				if outcome == rules.Booked {
+					booked.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(done)
+	cutter.Wait()
+	slot, err := w.clear.Slot(context.Background(), store.SlotQuery{Pool: "lessons", Slot: "one", Capacity: seats, Retain: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slot.Confirmed != booked.Load() || slot.Held != 0 || slot.Confirmed != seats {
+		t.Errorf("%d booked, %d confirmed and %d held of %d", booked.Load(), slot.Confirmed, slot.Held, seats)
+	}
+}
+
+// A script cache that is lost, again and again, costs no request.
+func TestScriptFlushUnderLoad(t *testing.T) {
+	w := newWire(t)
+	ctx, stop := context.WithCancel(context.Background())
+	var flusher, wg sync.WaitGroup
+	flushes := 0
+	flusher.Go(func() {
+		for ctx.Err() == nil {
+			if err := w.clear.client.ScriptFlush(context.Background()).Err(); err != nil {
+				t.Error(err)
+			}
+			flushes++
+		}
+	})
+	var next atomic.Int64
+	for range 16 {
+		wg.Go(func() {
+			for range 50 {
+				d := booking(next.Add(1))
+				got, err := w.store.Decide(context.Background(), d)
+				if err != nil || got.Verdict != decision.Admitted {
+					t.Errorf("decide: %s, %v", got.Verdict, err)
+					return
+				}
+				if _, err := w.store.Settle(context.Background(), settling(d, got, rules.Booked)); err != nil {
+					t.Errorf("settle: %v", err)
+				}
+				if _, err := w.store.Slot(context.Background(), query(d)); err != nil {
+					t.Errorf("slot: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	stop()
+	flusher.Wait()
+	if _, _, err := w.store.Slots(context.Background(), store.SlotQuery{Pool: "lessons", Retain: time.Hour}, "", 100); err != nil {
+		t.Errorf("slots: %v", err)
+	}
+	if w.proxy.Requests("EVAL") == 0 || flushes == 0 {
+		t.Error("no script was ever unknown")
+	}
+}
