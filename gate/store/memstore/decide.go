@@ -361,8 +361,6 @@ func (q *question) claim(hold string) {
 		k = &key{name: q.keyName, cost: q.keySize()}
 		q.keys.enter(&q.memory, k, max(d.KeyTTL, d.Lease), q.now)
 		q.key = k
-	} else if q.slot == nil {
-		q.keys.finish(&q.memory, k.owner, q.now) // a guard's overtaken owner
 	}
 	k.state, k.owner, k.hold = keyRunning, d.ID, hold
 	k.scope, k.fingerprint = d.Scope, d.Fingerprint

@@ -96,7 +96,7 @@ func (r *report) ofAnswered(h *hold) (released bool) {
 func (r *report) next(h *hold) decision.HoldState {
 	confirms := r.s.Outcome == rules.Booked || r.s.Outcome == rules.Done
 	if r.s.Outcome == rules.Duplicate {
-		confirms = !r.slot.confirmedBy(h.subject, h) // H1
+		confirms = !r.slot.confirmedBy(h.subject) // H1
 	}
 	switch {
 	case confirms:

@@ -167,11 +167,9 @@ func (s *slot) lapses(now int64, keepUnknown bool) (*hold, bool) {
 	return h, ok
 }
 
-// confirmedBy reports whether the subject has another confirmed hold here.
-func (s *slot) confirmedBy(subject string, but *hold) bool {
-	return slices.ContainsFunc(s.subjects[subject], func(h *hold) bool {
-		return h != but && h.state == decision.Confirmed
-	})
+// confirmedBy reports whether the subject has a confirmed hold here.
+func (s *slot) confirmedBy(subject string) bool {
+	return slices.ContainsFunc(s.subjects[subject], func(h *hold) bool { return h.state == decision.Confirmed })
 }
 
 // forget drops at most n gone holds whose time is over and returns what they cost.

@@ -53,7 +53,11 @@ var guardTests = []test{
 	}},
 	{"an unknown outcome keeps the key", func(f *fixture) {
 		d := guard(withKey("k"))
-		f.settle(d, f.admit(d), rules.Unknown)
+		got := f.admit(d)
+		f.settle(d, got, rules.Unknown)
+		if f.report(settlement(d, got, rules.Unknown)).Applied {
+			f.Fatal("the copy was applied")
+		}
 		f.expect(decision.OutcomeUnknown, again(d))
 		f.expect(decision.OutcomeUnknown, again(d, retrying, withScope("bob")))
 		retry := again(d, retrying)

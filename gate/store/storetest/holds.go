@@ -50,6 +50,16 @@ var holdTests = []test{
 		f.state(first, first.ID, decision.HoldUnknown)
 		f.units(first, 0, 1)
 	}},
+	{"H4: an id that settled after its hold lapsed stays gone for the copy window", func(f *fixture) {
+		d := request()
+		got := f.admit(d)
+		f.Advance(holdTTL + moment)
+		f.units(d, 0, 0)
+		f.Advance(store.CopyWindow - moment)
+		f.settle(d, got, rules.Refused)
+		f.Advance(store.CopyWindow - moment)
+		f.expect(decision.Gone, d)
+	}},
 	{"H4: an operator's release finishes the id", func(f *fixture) {
 		d := request()
 		got := f.admit(d)
@@ -141,6 +151,16 @@ var holdTests = []test{
 		f.state(held, held.ID, decision.HoldUnknown)
 		f.state(unknown, unknown.ID, decision.HoldUnknown)
 		f.units(held, 0, 2)
+	}},
+	{"keep_unknown: what was kept lapses once it is no longer configured", func(f *fixture) {
+		d := request(keepUnknown)
+		f.settle(d, f.admit(d), rules.Unknown)
+		f.Advance(holdTTL + moment)
+		f.units(d, 0, 1)
+		f.Advance(20 * holdTTL)
+		if got := f.admit(request()); got.Lapsed != 1 {
+			f.Fatalf("lapsed %d, want 1", got.Lapsed)
+		}
 	}},
 	{"one call lapses a bounded number of holds", func(f *fixture) {
 		many := withCapacity(store.LapseBatch + 5)
@@ -413,6 +433,15 @@ var settleTests = []test{
 			f.Fatalf("settled %+v, want oversold by 1", got)
 		}
 		f.units(d, 2, 0)
+	}},
+	{"booked by an adopter of an unseen hold finishes its id too", func(f *fixture) {
+		first := request(withKey("k"))
+		adopter := again(first)
+		f.report(settlement(adopter, store.Decided{Hold: first.ID}, rules.Booked))
+		f.state(first, first.ID, decision.Confirmed)
+		f.expect(decision.Gone, adopter)
+		f.expect(decision.Gone, first)
+		f.units(first, 1, 0)
 	}},
 	{"H1: duplicate on an unseen hold creates it confirmed unless the subject has one", func(f *fixture) {
 		first, second := request(withSubject("s")), request(withSubject("s"))

@@ -101,6 +101,9 @@ var keyTests = []test{
 		}
 		f.settle(second, adopted, rules.Duplicate)
 		f.units(first, 1, 0)
+		if replay := f.expect(decision.Replay, again(first)); len(replay.Answer) != 0 {
+			f.Fatalf("the replay changed to %q", replay.Answer)
+		}
 	}},
 	{"H22: a key whose hold lapsed gets a new hold under the new id", func(f *fixture) {
 		d := request(withKey("k"), retrying)
@@ -183,6 +186,16 @@ var keyTests = []test{
 		f.Advance(2 * moment)
 		f.admit(again(done))
 		f.admit(again(unknown))
+	}},
+	{"a kept answer stands for its whole ttl", func(f *fixture) {
+		d := request(withKey("k"), retrying)
+		f.settle(d, f.admit(d), rules.Unknown)
+		f.Advance(keyTTL - 2*moment)
+		f.finish(rules.Booked, again(d))
+		f.Advance(keyTTL - moment)
+		f.expect(decision.Replay, again(d))
+		f.Advance(2 * moment)
+		f.admit(again(d))
 	}},
 	{"group and partition keep equal keys apart", func(f *fixture) {
 		d := request(withKey("k"), withCapacity(9))

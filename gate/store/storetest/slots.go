@@ -47,6 +47,19 @@ var slotTests = []test{
 			f.Fatalf("retry after %v", got.RetryAfter)
 		}
 	}},
+	{"sold out: no hint when no lapse can help", func(f *fixture) {
+		f.finish(rules.Booked, request())
+		f.admit(request())
+		if got := f.expect(decision.SoldOut, request(withUnits(2))); got.RetryAfter != 0 {
+			f.Fatalf("retry after %v", got.RetryAfter)
+		}
+		kept := request(keepUnknown, func(d *store.Decide) { d.Slot = "lesson-2" })
+		f.admit(again(kept))
+		f.admit(again(kept))
+		if got := f.expect(decision.SoldOut, again(kept)); got.RetryAfter != 0 {
+			f.Fatalf("retry after %v where unknown holds are kept", got.RetryAfter)
+		}
+	}},
 	{"closed refuses all until opened", func(f *fixture) {
 		d := request()
 		f.change(d, store.SlotChange{Closed: ptr(true)})
