@@ -153,20 +153,14 @@ exactness also needs keep_unknown: true on the pool and unknown: reject on its r
 }
 
 // leastCommit is the shortest time that any pool leaves the backend to commit
-// after the gate gave up: hold_ttl without what validation sets aside for the
-// attempts.
+// after the gate gave up: what hold_ttl has beyond a rule's lease.
 func leastCommit(config *rules.Config) (pool string, left time.Duration, ok bool) {
 	for _, r := range config.Rules {
 		p := config.Pools[r.Pool]
 		if p == nil {
 			continue
 		}
-		attempts := time.Duration(1)
-		if len(r.Retry.On) > 0 {
-			attempts = time.Duration(r.Retry.Attempts)
-		}
-		own := p.HoldTTL - attempts*(cmp.Or(r.Timeout, config.Upstream.Timeout)+r.Retry.MaxBackoff) - time.Second
-		if !ok || own < left {
+		if own := p.HoldTTL - r.Lease(config); !ok || own < left {
 			pool, left, ok = r.Pool, own, true
 		}
 	}

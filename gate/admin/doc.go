@@ -1,7 +1,7 @@
 // Package admin is the operators' side of a gate: its own listener with health,
 // metrics, rules and slots.
 //
-//	server.go   the listener and its bounds
+//	server.go   the server; listener.go  its bound on connections
 //	routes.go   every endpoint in one table
 //	access.go   who may call: bearer token, or loopback guarded against browsers
 //	problem.go  answers; body.go  strict request bodies

@@ -88,7 +88,7 @@ func New(o Options) (*Server, error) {
 
 // Serve answers until Shutdown or Close, then returns nil. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
-	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.http.Serve(newBoundedListener(ln, maxConnections)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -186,8 +186,8 @@ func (b *slotBody) change() (store.SlotChange, error) {
 				return c, errOpensAt
 			}
 			t, err := time.Parse(time.RFC3339, text)
-			if err != nil || t.IsZero() {
-				return c, errOpensAt
+			if year := t.UTC().Year(); err != nil || year < 1970 || year > 9999 {
+				return c, errOpensAt // also what neither JSON nor the store can hold
 			}
 			c.OpensAt = &t
 		}

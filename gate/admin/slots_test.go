@@ -80,19 +80,21 @@ func TestChangesOfASlot(t *testing.T) {
 
 	before := len(b.slots.changes)
 	for body, detail := range map[string]string{
-		`{}`:                             "nothing to change",
-		`{"capacity":-1}`:                `"capacity" must be a whole number`,
-		`{"capacity":1.5}`:               `"capacity" must be a whole number`,
-		`{"capacity":"8"}`:               `"capacity" must be a whole number`,
-		`{"capacity":9007199254740992}`:  `"capacity" must be a whole number`,
-		`{"capacity":99999999999999999}`: `"capacity" must be a whole number`,
-		`{"closed":null}`:                `"closed" must be true or false`,
-		`{"closed":"true"}`:              `"closed" must be true or false`,
-		`{"opens_at":"tomorrow"}`:        `"opens_at" must be a time`,
-		`{"opens_at":1893456000}`:        `"opens_at" must be a time`,
-		`{"opens_at":""}`:                `"opens_at" must be a time`,
-		`{"capcity":8}`:                  `unknown member "capcity"`,
-		`{"capacity":8,"capacity":9}`:    `member "capacity" is there twice`,
+		`{}`:                                       "nothing to change",
+		`{"capacity":-1}`:                          `"capacity" must be a whole number`,
+		`{"capacity":1.5}`:                         `"capacity" must be a whole number`,
+		`{"capacity":"8"}`:                         `"capacity" must be a whole number`,
+		`{"capacity":9007199254740992}`:            `"capacity" must be a whole number`,
+		`{"capacity":99999999999999999}`:           `"capacity" must be a whole number`,
+		`{"closed":null}`:                          `"closed" must be true or false`,
+		`{"closed":"true"}`:                        `"closed" must be true or false`,
+		`{"opens_at":"tomorrow"}`:                  `"opens_at" must be a time`,
+		`{"opens_at":1893456000}`:                  `"opens_at" must be a time`,
+		`{"opens_at":""}`:                          `"opens_at" must be a time`,
+		`{"opens_at":"0000-01-01T00:00:00+01:00"}`: `"opens_at" must be a time`,
+		`{"opens_at":"9999-12-31T23:00:00-01:00"}`: `"opens_at" must be a time`,
+		`{"capcity":8}`:                            `unknown member "capcity"`,
+		`{"capacity":8,"capacity":9}`:              `member "capacity" is there twice`,
 	} {
 		b.want(b.call("PUT", "/v1/slots/lessons/7", body), http.StatusBadRequest, detail)
 	}
