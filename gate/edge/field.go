@@ -60,7 +60,7 @@ func appendFields(b []byte, fields []rules.Field) []byte {
 	for _, f := range fields {
 		switch {
 		case strings.EqualFold(f.Name, "Content-Length"), upstream.HopByHop(f.Name),
-			hasPrefixFolded(f.Name, "Gate-"), !isToken(f.Name):
+			hasPrefixFolded(f.Name, "Gate-"), !upstream.ValidName(f.Name):
 		case strings.EqualFold(f.Name, "Content-Encoding"):
 			if codings++; codings == 1 {
 				b = appendField(b, f.Name, joined(fields, f.Name))

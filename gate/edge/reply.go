@@ -8,6 +8,7 @@ import (
 
 	"github.com/slotgate/slotgate/gate"
 	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/upstream"
 	"github.com/slotgate/slotgate/rules"
 )
 
@@ -50,7 +51,7 @@ func appendFraming(b []byte, method string, r *gate.Reply, own bool) []byte {
 // appendAnnounced frames an answer without a body as the backend would frame the
 // body.
 func appendAnnounced(b []byte, fields []rules.Field) []byte {
-	if n, ok := parseLength(fieldValue(fields, "Content-Length")); ok {
+	if n, ok := upstream.ParseLength(fieldValue(fields, "Content-Length")); ok {
 		return appendLength(b, n)
 	}
 	return append(b, "Transfer-Encoding: chunked\r\n"...)

@@ -74,7 +74,7 @@ func (in *head) readFields(block string) *refusal {
 			return refuseFold
 		}
 		name, value, ok := strings.Cut(line, ":")
-		if !ok || !isToken(name) {
+		if !ok || !upstream.ValidName(name) {
 			return refuseHeader
 		}
 		in.fields = append(in.fields, rules.Field{Name: name, Value: strings.Trim(value, " \t")})
@@ -89,7 +89,7 @@ func (in *head) frame() *refusal {
 	for _, f := range in.fields {
 		switch {
 		case strings.EqualFold(f.Name, "Content-Length"):
-			n, ok := parseLength(f.Value)
+			n, ok := upstream.ParseLength(f.Value)
 			if !ok || hasLength {
 				return refuseFraming
 			}
@@ -133,21 +133,6 @@ func methodName(b []byte) string {
 	return string(b)
 }
 
-// parseLength reads plain digits that fit.
-func parseLength(s string) (int64, bool) {
-	if s == "" || len(s) > 18 {
-		return 0, false
-	}
-	var n int64
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(s[i]-'0')
-	}
-	return n, true
-}
-
 // equalFolded compares names as a backend does that cannot tell "_" from "-".
 func equalFolded(name, want string) bool {
 	if len(name) != len(want) {
@@ -170,21 +155,3 @@ func foldByte(c byte) byte {
 	}
 	return c
 }
-
-// isToken: RFC 9110 section 5.6.2.
-func isToken(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c >= 0x80 || !tokenBytes[c] {
-			return false
-		}
-	}
-	return s != ""
-}
-
-var tokenBytes = func() (t [128]bool) {
-	for c := range t {
-		t[c] = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
-			strings.IndexByte("!#$%&'*+-.^_`|~", byte(c)) >= 0
-	}
-	return t
-}()

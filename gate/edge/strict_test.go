@@ -163,7 +163,7 @@ func FuzzHead(f *testing.F) {
 			return
 		}
 		for _, field := range in.fields {
-			if !isToken(field.Name) || strings.ContainsAny(field.Value, "\r\n\x00") {
+			if !upstream.ValidName(field.Name) || strings.ContainsAny(field.Value, "\r\n\x00") {
 				t.Fatalf("field %q: %q", field.Name, field.Value)
 			}
 		}

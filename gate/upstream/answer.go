@@ -154,7 +154,7 @@ func (a *answer) parseField(line string) error {
 	name, value, ok := strings.Cut(line, ":")
 	// A blank before the colon is removed from answers (RFC 9112 section 5.1).
 	name = strings.TrimRight(name, " \t")
-	if !ok || !isToken(name) {
+	if !ok || !ValidName(name) {
 		return fmt.Errorf("a header line of the backend's answer has no valid name: %.40q", line)
 	}
 	a.fields = append(a.fields, rules.Field{Name: name, Value: strings.Trim(value, " \t")})
@@ -189,7 +189,7 @@ func (a *answer) frame(method string) error {
 	}
 	if lengths == 1 {
 		var ok bool
-		if a.framing, ok = parseLength(length); !ok {
+		if a.framing, ok = ParseLength(length); !ok {
 			return fmt.Errorf("the backend's answer has Content-Length %.40q", length)
 		}
 	}
@@ -201,39 +201,6 @@ func (a *answer) frame(method string) error {
 	}
 	return nil
 }
-
-// parseLength reads plain digits; no sign, no list, no overflow.
-func parseLength(s string) (int64, bool) {
-	if s == "" || len(s) > 18 {
-		return 0, false
-	}
-	var n int64
-	for _, c := range []byte(s) {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n, true
-}
-
-// isToken: RFC 9110 section 5.6.2.
-func isToken(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c >= 0x80 || !tokenBytes[c] {
-			return false
-		}
-	}
-	return s != ""
-}
-
-var tokenBytes = func() (t [128]bool) {
-	for c := range t {
-		t[c] = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
-			strings.IndexByte("!#$%&'*+-.^_`|~", byte(c)) >= 0
-	}
-	return t
-}()
 
 // readers is a pool of read buffers; their size bounds the head of an answer.
 type readers struct {

@@ -37,7 +37,7 @@ func FuzzAnswer(f *testing.F) {
 			t.Fatalf("status %d", a.status)
 		}
 		for _, field := range a.fields {
-			if !isToken(field.Name) || strings.ContainsAny(field.Value, "\r\n\x00") {
+			if !ValidName(field.Name) || strings.ContainsAny(field.Value, "\r\n\x00") {
 				t.Fatalf("field %q: %q", field.Name, field.Value)
 			}
 		}

@@ -67,3 +67,37 @@ func containsFold(names []string, name string) bool {
 	}
 	return false
 }
+
+// ValidName reports whether a field name is a token (RFC 9110 section 5.6.2).
+func ValidName(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c >= 0x80 || !tokenBytes[c] {
+			return false
+		}
+	}
+	return name != ""
+}
+
+var tokenBytes = func() (t [128]bool) {
+	for c := range t {
+		t[c] = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.IndexByte("!#$%&'*+-.^_`|~", byte(c)) >= 0
+	}
+	return t
+}()
+
+// ParseLength reads a Content-Length, in bytes: plain digits, no sign, no list,
+// and no more than fit.
+func ParseLength(value string) (int64, bool) {
+	if value == "" || len(value) > 18 {
+		return 0, false
+	}
+	var n int64
+	for i := range len(value) {
+		if value[i] < '0' || value[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(value[i]-'0')
+	}
+	return n, true
+}

@@ -37,7 +37,9 @@ func (e *RequestBodyError) Unwrap() error { return e.Err }
 // Pass streams an ungated request to the backend, once, and returns when the head
 // of the answer is there. Memory stays constant whatever the lengths. length is
 // that of body in bytes, or Unknown; a nil body is none. Time-outs are
-// Options.Timeout: for each write, for the head, for each read.
+// Options.Timeout: for each write, for the head, for each read. The answer is read
+// after the request was sent: a backend that answers while it still reads can do
+// so as far as the buffers between them go.
 //
 // The error is a *RequestBodyError or a *gate.BackendError. Pass does not use the
 // breaker: slow pages must not stop bookings.
