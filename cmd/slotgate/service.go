@@ -29,7 +29,8 @@ const settleGrace = time.Second
 var errSecondSignal = errors.New("stopped by a second signal; requests under way were dropped")
 
 // service is a running gate: everything between the configuration and the
-// listeners, wired once.
+// listeners, wired once. A store and listeners that are there already are used,
+// and closed at the end like its own.
 type service struct {
 	config  *rules.Config
 	log     *slog.Logger
@@ -46,7 +47,10 @@ type service struct {
 
 // serve runs a gate until a signal ends it, or a listener fails.
 func serve(config *rules.Config, signals <-chan os.Signal, log *slog.Logger) error {
-	s := &service{config: config, log: log}
+	return (&service{config: config, log: log}).serve(signals)
+}
+
+func (s *service) serve(signals <-chan os.Signal) error {
 	defer s.close()
 	if err := s.wire(); err != nil {
 		return err
@@ -67,7 +71,7 @@ func serve(config *rules.Config, signals <-chan os.Signal, log *slog.Logger) err
 	background.Go(func() { failed <- s.admin.Serve(s.operators) })
 	s.log.Info("slotgate serves", "version", readBuild().version,
 		"listen", s.clients.Addr().String(), "admin", s.operators.Addr().String(),
-		"upstream", config.Upstream.URL, "store", config.Store.Kind, "rules", len(config.Rules))
+		"upstream", s.config.Upstream.URL, "store", s.config.Store.Kind, "rules", len(s.config.Rules))
 
 	err := errors.Join(s.untilTold(signals, failed), s.drain(signals))
 	if err == nil {
@@ -81,8 +85,10 @@ func serve(config *rules.Config, signals <-chan os.Signal, log *slog.Logger) err
 func (s *service) wire() (err error) {
 	build := readBuild()
 	s.metrics = admin.NewMetrics(s.config, build.version, build.commit)
-	if s.store, err = openStore(s.config.Store, s.metrics, s.log); err != nil {
-		return err
+	if s.store == nil {
+		if s.store, err = openStore(s.config.Store, s.metrics, s.log); err != nil {
+			return err
+		}
 	}
 	budget := edge.NewBudget(int64(s.config.Server.MaxBuffered))
 	s.backend, err = upstream.New(upstream.Options{
@@ -145,12 +151,15 @@ func openStore(config rules.StoreConfig, metrics *admin.Metrics, log *slog.Logge
 // listen opens both listeners before either is served, so that a gate whose admin
 // port is taken does not take bookings for a moment.
 func (s *service) listen() (err error) {
-	if s.clients, err = net.Listen("tcp", s.config.Server.Listen); err != nil {
-		return fmt.Errorf("server.listen: %w", err)
+	if s.clients == nil {
+		if s.clients, err = net.Listen("tcp", s.config.Server.Listen); err != nil {
+			return fmt.Errorf("server.listen: %w", err)
+		}
 	}
-	if s.operators, err = net.Listen("tcp", s.config.Admin.Listen); err != nil {
-		_ = s.clients.Close()
-		return fmt.Errorf("admin.listen: %w", err)
+	if s.operators == nil {
+		if s.operators, err = net.Listen("tcp", s.config.Admin.Listen); err != nil {
+			return fmt.Errorf("admin.listen: %w", err)
+		}
 	}
 	return nil
 }
@@ -206,10 +215,16 @@ func (s *service) settle() error {
 	return s.admin.Shutdown(ctx)
 }
 
-// close gives back what wire made; parts it did not come to are nil.
+// close gives back what wire and listen made; parts they did not come to are nil.
+// Listeners that were served are closed already.
 func (s *service) close() {
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
+	for _, listener := range []net.Listener{s.clients, s.operators} {
+		if listener != nil {
+			_ = listener.Close()
+		}
+	}
 	if s.gate != nil {
 		s.gate.Close(now) // again, or without a drain
 	}
