@@ -132,13 +132,9 @@ func TestFailures(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var seen atomic.Int32
 			b := startBackend(t, func(c net.Conn, in *bufio.Reader, _ int) {
-				for {
-					if _, ok := receive(in); !ok {
-						return
-					}
+				if _, more := receive(in); more {
 					seen.Add(1)
 					test.after(c)
-					return
 				}
 			})
 			c := newClient(t, b.addr)

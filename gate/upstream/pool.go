@@ -10,10 +10,7 @@ import (
 // followed.
 const maxConnAge = 10 * time.Minute
 
-var (
-	errPoolFull   = errors.New("every connection to the backend is in use (upstream.max_connections)")
-	errPoolClosed = errors.New("the gate is stopping")
-)
+var errPoolFull = errors.New("every connection to the backend is in use (upstream.max_connections)")
 
 // pool keeps idle connections, and bounds those in use. Newest first: what was
 // used last is the least likely to have been closed by the backend, and the
