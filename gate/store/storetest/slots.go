@@ -121,6 +121,26 @@ var slotTests = []test{
 			f.Fatalf("%d in flight, want 0", n)
 		}
 	}},
+	{"max_inflight: an attempt runs on though an operator released its hold", func(f *fixture) {
+		d := request(func(d *store.Decide) { d.MaxInflight = 1 })
+		f.admit(d)
+		f.release(d, d.ID, decision.Held)
+		f.expect(decision.NoRoom, again(d))
+		f.Advance(lease + moment)
+		f.admit(again(d))
+	}},
+	{"max_inflight: a line goes before a newcomer, and no probe comes out of it", func(f *fixture) {
+		lined := func(d *store.Decide) { d.Line = true }
+		d := request(withCapacity(9), withKey("k"), retrying)
+		f.expect(decision.NoRoom, again(d, lined))
+		f.settle(d, f.admit(d), rules.Unknown)
+		if got := f.admit(again(d, lined)); !got.Adopted {
+			f.Fatalf("a retry under its own hold needs no new room: %+v", got)
+		}
+		marked := f.marked(withCapacity(9), func(d *store.Decide) { d.Slot = "lesson-2" })
+		f.expect(decision.SoldOut, again(marked, lined))
+		f.probe(marked)
+	}},
 	{"max_inflight: other slots are unhindered", func(f *fixture) {
 		d := request(func(d *store.Decide) { d.MaxInflight = 1 })
 		f.admit(d)

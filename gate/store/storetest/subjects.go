@@ -43,6 +43,14 @@ var subjectTests = []test{
 		f.Advance(lease + moment)
 		f.expect(decision.OutcomeUnknown, again(d))
 	}},
+	{"one_per_subject: an attempt runs on though an operator released its hold", func(f *fixture) {
+		d := request(withSubject("s"), onePerSubject)
+		f.admit(d)
+		f.release(d, d.ID, decision.Held)
+		f.expect(decision.SubjectBusy, again(d))
+		f.Advance(lease + moment)
+		f.admit(again(d))
+	}},
 	{"one_per_subject: under retry the equal request goes on under the hold", func(f *fixture) {
 		first := request(withSubject("s"), onePerSubject, retrying, withKey("a"))
 		f.settle(first, f.admit(first), rules.Unknown)

@@ -3,7 +3,6 @@ package storetest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"strconv"
@@ -293,118 +292,5 @@ func (r *history) settle(s *store.Settle) {
 	}
 	if got != want {
 		r.Fatalf("settled %+v, want %+v", got, want)
-	}
-}
-
-// operate draws what an operator does to a slot. Its due lapses are applied first,
-// by reading it.
-func (r *history) operate() {
-	r.compareSlots()
-	name := rapid.SampledFrom([]string{"x", "y"}).Draw(r.T, "slot")
-	q := r.query(name)
-	switch op := rapid.SampledFrom([]string{"open", "release", "open", "set", "unset", "close"}).Draw(r.T, "operator"); op {
-	case "release":
-		r.release(q)
-	default:
-		var c store.SlotChange
-		switch op {
-		case "set":
-			c.Capacity = ptr(rapid.Int64Range(1, 4).Draw(r.T, "own capacity"))
-		case "unset":
-			c.ClearCapacity = true
-		case "close":
-			c.Closed = ptr(true)
-		case "open":
-			c.Closed = ptr(false)
-		}
-		r.Logf("operator: %s %s", op, name)
-		if _, err := r.gate().Change(context.Background(), q, c); err != nil {
-			r.Fatalf("%s: %v", op, err)
-		}
-		s := r.model.see(name)
-		switch op {
-		case "set", "unset":
-			s.own = c.Capacity
-		default:
-			s.closed = *c.Closed
-		}
-		if op != "close" {
-			r.model.release(name)
-		}
-	}
-}
-
-func (r *history) release(q store.SlotQuery) {
-	var ids []string
-	for _, h := range r.model.holds {
-		if h.slot == q.Slot {
-			ids = append(ids, h.id)
-		}
-	}
-	if len(ids) == 0 {
-		return
-	}
-	h := r.model.hold(rapid.SampledFrom(ids).Draw(r.T, "hold"))
-	r.Logf("operator: release %s", h.id)
-	was, err := r.gate().Release(context.Background(), q, h.id)
-	if h.gone() {
-		if !errors.Is(err, store.ErrNoHold) {
-			r.Fatalf("release of a hold that is gone: %q, %v", was, err)
-		}
-		return
-	}
-	if err != nil || was != h.state {
-		r.Fatalf("release: was %q, %v; want %q", was, err, h.state)
-	}
-	r.model.move(h, decision.Released)
-	r.model.release(q.Slot)
-}
-
-func (r *history) query(slot string) store.SlotQuery {
-	return store.SlotQuery{Pool: r.pool, Slot: slot, Capacity: r.config.Capacity, Retain: r.config.Retain, KeepUnknown: r.config.KeepUnknown}
-}
-
-// compareSlots reads both slots, which lapses what is due.
-func (r *history) compareSlots() {
-	m := r.model
-	for _, name := range []string{"x", "y"} {
-		got, err := r.gate().Slot(context.Background(), r.query(name))
-		if m.slots[name] == nil {
-			if !errors.Is(err, store.ErrNoSlot) {
-				r.Fatalf("slot %s: %+v, %v; want none", name, got, err)
-			}
-			continue
-		}
-		if err != nil {
-			r.Fatalf("slot %s: %v", name, err)
-		}
-		m.lapse(name, r.config.KeepUnknown)
-		want := store.Slot{
-			Capacity:  m.capacity(name, r.config.Capacity),
-			Confirmed: m.units(name, "", isConfirmed), Held: m.units(name, "", isOpen),
-			Closed: m.slot(name).closed, Full: m.slot(name).full, Inflight: m.awaited(name),
-		}
-		seen := store.Slot{Capacity: got.Capacity, Confirmed: got.Confirmed, Held: got.Held, Closed: got.Closed, Full: got.Full, Inflight: got.Inflight}
-		if fmt.Sprint(seen) != fmt.Sprint(want) {
-			r.Fatalf("slot %s is %+v, want %+v", name, seen, want)
-		}
-		states := map[string]decision.HoldState{}
-		for _, h := range got.Holds {
-			states[h.ID] = h.State
-		}
-		for _, h := range m.holds {
-			if want := h.state; h.slot == name {
-				if h.gone() {
-					want = decision.NoHold // not shown
-				}
-				if states[h.id] != want {
-					r.Fatalf("hold %s is %q, want %q", h.id, states[h.id], want)
-				}
-				delete(states, h.id)
-			}
-		}
-		if len(states) > 0 {
-			r.Fatalf("slot %s shows holds that nobody took: %v", name, states)
-		}
 	}
 }

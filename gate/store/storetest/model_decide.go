@@ -1,0 +1,173 @@
+package storetest
+
+import (
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
+)
+
+// decide follows the steps of the contract.
+func (m *model) decide(d *store.Decide) (want store.Decided) {
+	say := func(v decision.Verdict) store.Decided {
+		want.Verdict = v
+		return want
+	}
+	if a, ok := m.left[[2]string{d.Key, d.Await}]; ok && d.Key != "" && a.until > m.now { // 1
+		if mayReplay(a.scope, d) {
+			want.MayReplay, want.Answer = true, a.body
+		}
+		return say(decision.Answered)
+	}
+	for _, h := range m.holds { // 2
+		for _, a := range h.attempts {
+			if a.id != d.ID {
+				continue
+			}
+			if a.answered || !h.state.Open() {
+				return say(decision.Gone)
+			}
+			want.Hold, want.Adopted = h.id, h.id != d.ID
+			return say(decision.Admitted)
+		}
+	}
+	want.Lapsed = m.lapse(d.Slot, d.KeepUnknown) // 3
+	k := m.keys[d.Key]
+	if d.Key != "" && k != nil { // 4
+		switch {
+		case k.fingerprint != d.Fingerprint: // H19
+			return say(decision.Mismatch)
+		case k.state == "done":
+			return m.replay(k, d, want)
+		case k.state == "running" && k.lease > m.now:
+			want.Owner, want.MayReplay = k.owner, mayReplay(k.scope, d)
+			if d.Wait > 0 {
+				k.wait = max(k.wait, m.now+d.Wait)
+			}
+			return say(decision.Twin)
+		case !d.RetryUnknown || k.scope != d.Scope: // H7
+			return say(decision.OutcomeUnknown)
+		}
+		if h := m.hold(k.hold); h.state == decision.Confirmed { // H21
+			k.state = "done"
+			return m.replay(k, d, want)
+		} else if h.state.Open() {
+			return m.adopt(h, d, want)
+		} // else H22: a new hold
+	}
+	if !d.Charged { // 5
+		if d.Subject != "" && !d.SubjectLimit.IsZero() && !m.pass("subject "+d.Subject, d.SubjectLimit, true) {
+			return say(decision.LimitedSubject)
+		}
+	}
+	if d.OnePerSubject && d.Subject != "" { // 6
+		var unanswered *modelHold
+		holds := false
+		for _, h := range m.holds {
+			if h.slot != d.Slot || h.subject != d.Subject {
+				continue
+			}
+			for _, a := range h.attempts {
+				if m.runs(a) {
+					want.Owner = a.id
+					return say(decision.SubjectBusy)
+				}
+			}
+			if h.state.Open() && unanswered == nil {
+				unanswered = h
+			}
+			holds = holds || h.state == decision.Confirmed
+		}
+		if u := unanswered; u != nil {
+			if d.RetryUnknown && u.scope == d.Scope && u.fingerprint == d.Fingerprint && u.units == d.Units {
+				return m.adopt(u, d, want)
+			}
+			return say(decision.OutcomeUnknown)
+		}
+		if holds {
+			return say(decision.SubjectHolds)
+		}
+	}
+	if d.MaxPerSubject > 0 && d.Subject != "" && m.units("", d.Subject, isTaken)+d.Units > d.MaxPerSubject { // 7
+		return say(decision.SubjectFull)
+	}
+	s := m.slot(d.Slot)
+	if s.closed { // 8
+		return say(decision.Closed)
+	}
+	capacity := m.capacity(d.Slot, d.Capacity) // 9
+	if capacity != store.Learned {
+		if d.Units > capacity {
+			return say(decision.OverCapacity)
+		}
+		if m.units(d.Slot, "", isTaken)+d.Units > capacity {
+			return say(decision.SoldOut)
+		}
+	}
+	if s.full > 0 && d.Units >= s.full {
+		if s.probe != "" && s.lease > m.now || s.probeAt > m.now || d.Line {
+			return say(decision.SoldOut)
+		}
+		want.Probe = true
+	}
+	if !d.SlotLimit.IsZero() && !m.pass("slot "+d.Slot, d.SlotLimit, false) { // 10
+		return say(decision.LimitedSlot)
+	}
+	room := d.MaxInflight // 11
+	if capacity == store.Learned && (room == 0 || room > store.LearnedInflight) {
+		room = store.LearnedInflight
+	}
+	if room > 0 && m.awaited(d.Slot) >= room || d.Line {
+		return say(decision.NoRoom)
+	}
+	s = m.see(d.Slot) // 12
+	h := &modelHold{
+		id: d.ID, slot: d.Slot, subject: d.Subject, units: d.Units, state: decision.Held,
+		scope: d.Scope, fingerprint: d.Fingerprint,
+	}
+	m.holds = append(m.holds, h)
+	if want.Probe {
+		s.probe, s.lease = d.ID, m.now+d.Lease
+	}
+	if !d.SlotLimit.IsZero() {
+		m.pass("slot "+d.Slot, d.SlotLimit, true)
+	}
+	m.forward(h, d)
+	want.Hold = h.id
+	return say(decision.Admitted)
+}
+
+func (m *model) replay(k *modelKey, d *store.Decide, want store.Decided) store.Decided {
+	want.Verdict = decision.KeyDone
+	if mayReplay(k.scope, d) {
+		want.Verdict, want.MayReplay, want.Answer = decision.Replay, true, k.answer
+	}
+	return want
+}
+
+// adopt: H3.
+func (m *model) adopt(h *modelHold, d *store.Decide, want store.Decided) store.Decided {
+	if h.adoptions == store.MaxAdoptions {
+		want.Verdict = decision.OutcomeUnknown
+		return want
+	}
+	h.adoptions++
+	h.state = decision.Held
+	m.forward(h, d)
+	want.Verdict, want.Hold, want.Adopted = decision.Admitted, h.id, true
+	return want
+}
+
+// forward starts an attempt under a hold and makes it the key's owner.
+func (m *model) forward(h *modelHold, d *store.Decide) {
+	h.expires = m.now + d.HoldTTL
+	h.attempts = append(h.attempts, &modelAttempt{id: d.ID, lease: m.now + d.Lease})
+	if d.Key == "" {
+		return
+	}
+	k := m.keys[d.Key]
+	if k == nil {
+		k = &modelKey{}
+		m.keys[d.Key] = k
+	}
+	k.state, k.owner, k.hold, k.lease = "running", d.ID, h.id, m.now+d.Lease
+	k.scope, k.fingerprint = d.Scope, d.Fingerprint
+}

@@ -1,0 +1,163 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// settle follows the outcomes of the contract.
+func (m *model) settle(s *store.Settle) (want store.Settled) {
+	h := m.hold(s.Hold)
+	if h == nil {
+		return m.settleUnseen(s)
+	}
+	want.Hold = h.state
+	var a *modelAttempt
+	for _, x := range h.attempts {
+		if x.id == s.ID && !x.answered && !(x.unknown && s.Outcome == rules.Unknown) {
+			a = x
+		}
+	}
+	if a == nil {
+		return want
+	}
+	want.Applied = true
+	if s.Outcome == rules.Unknown {
+		a.unknown = true
+		if h.state == decision.Held {
+			m.move(h, decision.HoldUnknown)
+		}
+	} else {
+		a.answered, a.endedAt = true, m.now
+	}
+	before := h.state
+	switch {
+	case s.Outcome == rules.Unknown:
+	case s.Outcome == rules.Booked, s.Outcome == rules.Duplicate && !m.another(h): // H1
+		want.Late = h.gone()
+		m.move(h, decision.Confirmed)
+	case !h.state.Open():
+	case s.Outcome == rules.Duplicate || !h.unanswered(): // H1, H2
+		m.move(h, decision.Released)
+	default: // H2
+		m.move(h, decision.HoldUnknown)
+	}
+	if want.Late {
+		want.Oversold = m.oversold(h, s)
+	}
+	m.mark(s, h, before.Open() && h.state == decision.Released)
+	m.settleKey(s, h.state)
+	want.Hold = h.state
+	return want
+}
+
+func (m *model) settleUnseen(s *store.Settle) (want store.Settled) {
+	want.Applied = true
+	h := &modelHold{
+		id: s.Hold, slot: s.Slot, subject: s.Subject, units: s.Units, state: decision.Confirmed,
+		scope: s.Scope, fingerprint: s.Fingerprint,
+		attempts: []*modelAttempt{{id: s.ID, answered: true, endedAt: m.now}},
+	}
+	if s.Outcome == rules.Booked || s.Outcome == rules.Duplicate && !m.another(h) {
+		m.see(s.Slot)
+		m.holds = append(m.holds, h)
+		want.Hold, want.Oversold = decision.Confirmed, m.oversold(h, s)
+	}
+	m.settleKey(s, want.Hold)
+	return want
+}
+
+// another reports whether the subject has a confirmed hold beside h on the slot.
+func (m *model) another(h *modelHold) bool {
+	for _, o := range m.holds {
+		if o != h && o.slot == h.slot && h.subject != "" && o.subject == h.subject && o.state == decision.Confirmed {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *modelHold) unanswered() bool {
+	for _, a := range h.attempts {
+		if !a.answered {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *model) oversold(h *modelHold, s *store.Settle) int64 {
+	capacity := m.capacity(s.Slot, s.Capacity)
+	if capacity == store.Learned {
+		return 0
+	}
+	return min(h.units, max(0, m.units(s.Slot, "", isTaken)-capacity))
+}
+
+// mark: H12 and the lone probe.
+func (m *model) mark(s *store.Settle, h *modelHold, released bool) {
+	slot := m.see(s.Slot)
+	isProbe := s.Probe && slot.probe == s.ID
+	next := func(pause time.Duration) { slot.probe, slot.probeAt = "", m.now+pause }
+	switch {
+	case s.Outcome == rules.SoldOut && s.ReleaseSeq != slot.releases:
+	case s.Outcome == rules.SoldOut && slot.full == 0:
+		slot.full, slot.pause = h.units, time.Second
+		next(slot.pause)
+	case s.Outcome == rules.SoldOut:
+		slot.full = min(slot.full, h.units)
+		if isProbe {
+			slot.pause = min(2*slot.pause, 30*time.Second)
+			next(slot.pause)
+		}
+	case isProbe && s.Outcome == rules.Unknown:
+		next(slot.pause)
+	case isProbe && s.Outcome == rules.NeverSent:
+		next(time.Second)
+	case isProbe && h.state == decision.Confirmed && m.capacity(s.Slot, s.Capacity) != store.Learned:
+		slot.full = 0
+	case isProbe:
+		next(0)
+	case released && s.Outcome != rules.Busy && s.Outcome != rules.NeverSent:
+		m.release(s.Slot)
+	}
+	if slot.full == 0 {
+		slot.probe = ""
+	}
+}
+
+// release: whatever may have freed units at the backend ends the mark (H12).
+func (m *model) release(name string) {
+	s := m.see(name)
+	s.releases++
+	s.full, s.probe = 0, ""
+}
+
+// settleKey: only the owner completes or releases it.
+func (m *model) settleKey(s *store.Settle, hold decision.HoldState) {
+	k := m.keys[s.Key]
+	unknown := s.Outcome == rules.Unknown || hold == decision.HoldUnknown
+	if s.Key == "" || k != nil && (k.owner != s.ID || k.state == "done") {
+		return
+	}
+	if k == nil {
+		if s.Keep && !unknown {
+			m.keys[s.Key] = &modelKey{state: "done", owner: s.ID, hold: s.Hold, scope: s.Scope, fingerprint: s.Fingerprint, answer: s.Answer}
+		}
+		return
+	}
+	if k.wait > m.now {
+		m.left[[2]string{s.Key, s.ID}] = modelAnswer{k.scope, s.Answer, k.wait}
+	}
+	switch {
+	case unknown:
+		k.state = "unknown"
+	case s.Keep:
+		k.state, k.answer = "done", s.Answer
+	default:
+		delete(m.keys, s.Key)
+	}
+}
