@@ -87,7 +87,7 @@ func BenchmarkGated(b *testing.B) {
 
 // BenchmarkBareProxy is what fasthttp alone costs: no checks, no copies.
 func BenchmarkBareProxy(b *testing.B) {
-	hc := &fasthttp.HostClient{Addr: instant(b)}
+	hc := &fasthttp.HostClient{Addr: instant(b), Dial: func(addr string) (net.Conn, error) { return net.Dial("tcp", addr) }}
 	server := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
 		if err := hc.Do(&ctx.Request, &ctx.Response); err != nil {
 			ctx.SetStatusCode(502)
