@@ -63,7 +63,7 @@ end
 local function decide_units(d, r, s)
   local opens = s.opens ~= '' and tonumber(s.opens) or d.opens
   local capacity = slot_capacity(s, d.capacity)
-  if s.closed == 1 then
+  if s.closed == '1' then
     r.verdict = 'closed'
   elseif opens > s.now then
     r.verdict, r.retry = 'not_open', opens - s.now

@@ -13,9 +13,11 @@ end
 local function full_probe(s, id, lease)
   s.probe = id
   s.probelease = s.now + lease
+  s.marked = true
 end
 
 local function full_end(s)
+  s.marked = s.marked or s.full > 0
   s.full, s.probeat, s.pause, s.probelease = 0, 0, 0, 0
   s.probe = ''
 end
@@ -31,6 +33,7 @@ local function full_next_probe(s, pause)
   s.probe = ''
   s.probelease = 0
   s.probeat = s.now + pause
+  s.marked = true
 end
 
 -- The backend said sold out for so many units, to a request that had seen this
@@ -44,6 +47,7 @@ local function full_mark(s, units, seen, is_probe)
     return
   end
   s.full = math.min(s.full, units)
+  s.marked = true
   if is_probe then
     s.pause = math.min(2 * s.pause, LAST_PAUSE)
     full_next_probe(s, s.pause)

@@ -1,6 +1,18 @@
--- A slot is a hash. The field s is its own state, packed as below; beside it stand
--- h:ID (hold.lua), t:ID (the hold an adopting attempt goes on under) and u:HASH
--- (subject.lua). Around it, under the same hash tag:
+-- A slot is a hash. Three fields are its own state, each packed with "|" between:
+--
+--   s   version of the form|exp|conf|held|adm|ref|rel|ver|qw|idx
+--   m   full|probeat|pause|probelease|probe    (full.lua; only while marked)
+--   o   closed|own|opens                       (only if an operator set any)
+--
+--   exp    when the idle slot is dropped         conf   units of confirmed holds
+--   held   units of held, pending, unknown ones  adm    units ever admitted
+--   ref    units ever returned by failures       rel    the release counter
+--   ver    grows with every change               qw     until when somebody waits here
+--   idx    when the pool's index last heard of the slot
+--   closed 0 or 1   own capacity, "" as configured   opens at, "" as configured
+--
+-- Beside them stand h:ID (hold.lua), t:ID (the hold an adopting attempt goes on
+-- under) and u:HASH (subject.lua). Around the hash, under the same hash tag:
 --
 --   due   zset of hold ids: when an open hold lapses or a finished one is forgotten;
 --         confirmed holds stand in a zone above all times, newest last
@@ -9,69 +21,65 @@
 --
 -- A script loads the slot, changes the table, and writes it back in one slot_save.
 -- The table k names the keys: hash, due, run, log, index, and the channel and the
--- slot's own text for notices and for the pool's index.
+-- slot's own text for notices and for the pool's index. All times are in ms.
 
--- Joined by "|", in this order, behind the version of the form. Times are in ms.
-local SLOT = {
-  'exp',        -- when the idle slot is dropped
-  'conf',       -- units of confirmed holds
-  'held',       -- units of held, pending and unknown holds
-  'adm',        -- units ever admitted
-  'ref',        -- units ever returned by definite failures
-  'rel',        -- the release counter
-  'ver',        -- grows with every change
-  'closed',     -- 1: by an operator
-  'full',       -- marked full for so many units or more, 0 not
-  'probeat',    -- when a lone probe may go
-  'pause',      -- between two probes
-  'probelease', -- until when the lone probe is awaited
-  'qw',         -- until when somebody waits for room or units here
-  'idx',        -- when the pool's index was last told of the slot
-  'own',        -- units, set by an operator; "" as configured
-  'opens',      -- opening time, set by an operator; "" as configured
-  'probe',      -- the lone probe's attempt
-}
-local SLOT_NUMBERS = 14 -- of these, the others are text
-local SLOT_FORM = '^%d+' .. string.rep('|(%d+)', SLOT_NUMBERS) .. '|(-?%d*)|(%d*)|([^|]*)$'
+local SLOT_STATE = '^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'
+local SLOT_MARK = '^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)$'
+local SLOT_OPERATOR = '^(%d)|(-?%d*)|(%d*)$'
 local CONFIRMED_ZONE = 2 ^ 52
 
-local function slot_unpack(s, packed)
-  local got = { string.match(packed, SLOT_FORM) }
-  if #got ~= #SLOT then
-    error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
+local function slot_torn(s)
+  error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
+end
+
+local function slot_unpack(s, state, mark, operator)
+  check_schema(string.match(state, '^[^|]*'), s.k.hash)
+  local exp, conf, held, adm, ref, rel, ver, qw, idx = string.match(state, SLOT_STATE)
+  if not exp then slot_torn(s) end
+  s.exp, s.conf, s.held, s.adm = tonumber(exp), tonumber(conf), tonumber(held), tonumber(adm)
+  s.ref, s.rel, s.ver, s.qw, s.idx = tonumber(ref), tonumber(rel), tonumber(ver), tonumber(qw), tonumber(idx)
+  if mark then
+    local full, probeat, pause, probelease, probe = string.match(mark, SLOT_MARK)
+    if not full then slot_torn(s) end
+    s.full, s.probeat, s.pause = tonumber(full), tonumber(probeat), tonumber(pause)
+    s.probelease, s.probe = tonumber(probelease), probe
   end
-  for i, name in ipairs(SLOT) do
-    s[name] = i <= SLOT_NUMBERS and tonumber(got[i]) or got[i]
+  if operator then
+    s.closed, s.own, s.opens = string.match(operator, SLOT_OPERATOR)
+    if not s.closed then slot_torn(s) end
   end
 end
 
-local function slot_pack(s)
-  local values = { SCHEMA }
-  for i, name in ipairs(SLOT) do
-    values[i + 1] = i <= SLOT_NUMBERS and int(s[name]) or s[name]
-  end
-  return table.concat(values, '|')
+local function slot_pack_state(s)
+  return table.concat({ SCHEMA, int(s.exp), int(s.conf), int(s.held), int(s.adm), int(s.ref), int(s.rel),
+    int(s.ver), int(s.qw), int(s.idx) }, '|')
+end
+
+local function slot_pack_mark(s)
+  return table.concat({ int(s.full), int(s.probeat), int(s.pause), int(s.probelease), s.probe }, '|')
+end
+
+local function slot_pack_operator(s)
+  return table.concat({ s.closed, s.own, s.opens }, '|')
 end
 
 -- Fields named in extra are fetched along.
 local function slot_load(k, now, extra)
-  local got = redis.call('HMGET', k.hash, 's', unpack(extra))
+  local got = redis.call('HMGET', k.hash, 's', 'm', 'o', unpack(extra))
   local s = {
-    k = k, now = now, known = false, fields = {},
-    holds = {}, subjects = {}, attempts = {}, entries = {},
-    exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, closed = 0, full = 0,
-    probeat = 0, pause = 0, probelease = 0, qw = 0, idx = 0, own = '', opens = '', probe = '',
+    k = k, now = now, known = false, fields = {}, holds = {}, subjects = {}, attempts = {}, entries = {},
+    exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
+    full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
   }
   if got[1] then
-    check_schema(string.match(got[1], '^[^|]*'), k.hash)
-    slot_unpack(s, got[1])
+    slot_unpack(s, got[1], got[2], got[3])
     s.known = true
     if s.exp <= now then
       redis.call('DEL', k.hash, k.due, k.run, k.log)
       return slot_load(k, now, extra)
     end
   end
-  for i, name in ipairs(extra) do s.fields[name] = got[i + 1] end
+  for i, name in ipairs(extra) do s.fields[name] = got[i + 3] end
   return s
 end
 

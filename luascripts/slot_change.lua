@@ -18,7 +18,7 @@ slot_lapse(s, ARGV[6] == '1')
 local capacity, closed, opens = ARGV[8], ARGV[9], ARGV[10]
 if not finished(now, KEYS[6], KEYS[6]) then
   if capacity ~= '' then s.own = capacity ~= 'clear' and capacity or '' end
-  if closed ~= '' then s.closed = tonumber(closed) end
+  if closed ~= '' then s.closed = closed end
   if opens ~= '' then s.opens = opens ~= 'clear' and opens or '' end
   if capacity ~= '' or closed == '0' then full_release(s) end
   s.by_operator = true

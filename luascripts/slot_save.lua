@@ -71,12 +71,22 @@ local function slot_save(s, us, retain)
       set[#set + 1] = int(subject.confirmed) .. '|' .. table.concat(subject.holds, ',')
     end
   end
-  if #set == 0 and #unset == 0 and not s.waited_for and not s.by_operator then return end
+  if s.marked and s.full > 0 then
+    set[#set + 1] = 'm'
+    set[#set + 1] = slot_pack_mark(s)
+  elseif s.marked then
+    unset[#unset + 1] = 'm'
+  end
+  if s.by_operator then
+    set[#set + 1] = 'o'
+    set[#set + 1] = slot_pack_operator(s)
+  end
+  if #set == 0 and #unset == 0 and not s.waited_for then return end
 
   slot_touch_index(s, us, retain)
   s.ver = s.ver + 1
   s.exp = s.now + retain
-  redis.call('HSET', s.k.hash, 's', slot_pack(s), unpack(set))
+  redis.call('HSET', s.k.hash, 's', slot_pack_state(s), unpack(set))
   if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
   if s.starts then
     redis.call('ZREMRANGEBYSCORE', s.k.run, '-inf', int(s.now))

@@ -5,7 +5,7 @@
 
 local function slot_view(s, limit)
   local inflight = redis.call('ZCOUNT', s.k.run, '(' .. int(s.now), '+inf')
-  local view = { s.own, int(s.conf), int(s.held), int(s.closed), s.opens, int(s.full), int(s.ver), int(inflight) }
+  local view = { s.own, int(s.conf), int(s.held), s.closed, s.opens, int(s.full), int(s.ver), int(inflight) }
   if limit == 0 then return view end
   -- Finished holds stand among the open ones until they are forgotten.
   local open = redis.call('ZREVRANGEBYSCORE', s.k.due, '(' .. int(CONFIRMED_ZONE), '-inf', 'LIMIT', 0, 2 * limit)

@@ -175,6 +175,12 @@ func TestStrangeData(t *testing.T) {
 		{"the slot's state is torn", func(s *Store, d *store.Decide) error {
 			return s.client.HSet(context.Background(), s.keys.Slot(d.Pool, d.Slot).State, "s", "1|2|3").Err()
 		}},
+		{"the slot's mark is torn", func(s *Store, d *store.Decide) error {
+			if _, err := admitted(s, d); err != nil {
+				return err
+			}
+			return s.client.HSet(context.Background(), s.keys.Slot(d.Pool, d.Slot).State, "m", "1|2").Err()
+		}},
 		{"the key record is of a newer version", func(s *Store, d *store.Decide) error {
 			record := s.keys.KeyRecord(s.secret.names.Load().key(d.Group, d.Partition, d.Key))
 			return s.client.HSet(context.Background(), record, "v", "2").Err()
