@@ -19,6 +19,7 @@ func commands() []command {
 		{"run", "serve: the gate and its admin listener", runCommand},
 		{"check", "load a configuration, print what is wrong with it or what it means", checkCommand},
 		{"slots", "look at and change slots through the admin API", slotsCommand},
+		{"demo", "see it work: a booking API with and without the gate, nothing to install", demoCommand},
 		{"storm", "test a booking API with many requests at once", func(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 			return stormCommand(args, stdout, stderr)
 		}},
