@@ -47,7 +47,7 @@ func TestSweeperDropsWhatHasExpiredAndEndsWithClose(t *testing.T) {
 func TestCallsAloneKeepUp(t *testing.T) {
 	s, c := open(t, Options{})
 	high := int64(0)
-	for i := range 50_000 {
+	for i := range 20_000 {
 		d := booking(i)
 		d.Retain, d.KeyTTL = 2*time.Minute, 2*time.Minute
 		settle(t, s, settlement(d, decide(t, s, d).Hold, rules.Booked))
