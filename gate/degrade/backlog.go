@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxBacklog settlements wait at most, and as many as are maxWaiting bytes.
+	// maxBacklog settlements, of maxWaiting bytes in all, wait at most.
 	maxBacklog = 10000
 	maxWaiting = 64 << 20
 	// maxAnswers bytes of answers wait at most. Later settlements do without:

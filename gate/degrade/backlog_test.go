@@ -88,6 +88,66 @@ func TestBacklogIsBoundedAndKeepsTheOldest(t *testing.T) {
 	})
 }
 
+func TestBacklogLeavesOutAnswersBeforeItRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var taken []*store.Settle
+		up := false
+		b := NewBacklog(func(_ context.Context, s *store.Settle) (store.Settled, error) {
+			if !up {
+				return store.Settled{}, errDown
+			}
+			taken = append(taken, s)
+			return store.Settled{}, nil
+		}, func(*store.Settle, store.Settled) {}, slog.New(slog.DiscardHandler))
+		large := func() *store.Settle { return &store.Settle{ID: "large", Keep: true, Answer: make([]byte, maxAnswers/4)} }
+		for range 4 {
+			b.Add(large())
+		}
+		fifth := large()
+		b.Add(fifth)
+		b.Add(&store.Settle{ID: "long", Slot: string(make([]byte, maxWaiting/2-4*1024))})
+		if b.Add(&store.Settle{ID: "late", Slot: string(make([]byte, 2048))}) || b.Len() != 6 || b.Lost() != 1 {
+			t.Fatalf("%d wait, %d lost", b.Len(), b.Lost())
+		}
+		if fifth.Answer == nil {
+			t.Fatal("the caller's own was changed")
+		}
+		up = true
+		b.Retry()
+		synctest.Wait()
+		for i, s := range taken {
+			if with := len(s.Answer) > 0; with != (i < 4) {
+				t.Fatalf("settlement %d of %d has an answer: %v", i, len(taken), with)
+			}
+		}
+		if !b.Add(large()) || !b.Add(&store.Settle{ID: "late", Slot: string(make([]byte, 2048))}) {
+			t.Fatal("what was taken still counts")
+		}
+		synctest.Wait()
+		if last := taken[len(taken)-2]; len(taken) != 8 || len(last.Answer) == 0 {
+			t.Fatalf("%d taken, then an answer of %d bytes", len(taken), len(last.Answer))
+		}
+		b.Close(t.Context())
+	})
+}
+
+func TestBacklogRetriesAtOnceWhenTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &taker{err: down}
+		b, _ := newTestBacklog(k)
+		b.Add(&store.Settle{ID: "one"})
+		time.Sleep(time.Minute) // the pause has grown to its longest
+		k.set(nil)
+		began := time.Now()
+		b.Retry()
+		synctest.Wait()
+		if b.Len() != 0 || time.Since(began) != 0 {
+			t.Fatalf("%d wait", b.Len())
+		}
+		b.Close(t.Context())
+	})
+}
+
 func TestBacklogLetsOthersPassWhatIsNeverUnderstood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &taker{err: func(id string) error {

@@ -180,11 +180,11 @@ func (j *journal) close() {
 func (j *journal) run() {
 	defer close(j.stopped)
 	defer j.lock.Close()
-	var retry <-chan time.Time
-	delay := firstRewrite
+	wake, delay := j.wake, firstRewrite
+	var retry <-chan time.Time // instead of wake while the journal is broken
 	for closing := false; !closing; {
 		select {
-		case <-j.wake:
+		case <-wake:
 		case <-retry:
 		case <-j.quit:
 			closing = true
@@ -195,10 +195,11 @@ func (j *journal) run() {
 			if retry == nil {
 				j.log.Warn("cannot write the journal: settlements wait in memory only", "journal", j.path, "err", err)
 			}
-			retry, delay = time.After(delay), min(2*delay, lastRewrite)
+			wake, retry = nil, time.After(delay)
+			delay = min(2*delay, lastRewrite)
 		case retry != nil:
 			j.log.Info("the journal is written again", "journal", j.path)
-			retry, delay = nil, firstRewrite
+			wake, retry, delay = j.wake, nil, firstRewrite
 		}
 	}
 	if err := j.file.close(); err != nil {

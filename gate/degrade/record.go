@@ -12,8 +12,8 @@ import (
 // next number and still reads the ones before.
 const settleSchema = 1
 
-// errSettle is a record that this version cannot read.
-var errSettle = errors.New("not a settlement that this version of slotgate knows")
+var errSettle = errors.New("not a settlement that this version of slotgate can read: " +
+	"run the one that wrote it until nothing waits, or move the file away")
 
 // appendSettle appends a settlement's record to b: the schema, then its fields.
 // It holds keys, scopes and answers as they are, since the store needs them.
