@@ -8,7 +8,8 @@
 //
 // Everything listens on 127.0.0.1 only, keeps its files in a temporary folder
 // and ends with the test: by t.Cleanup when the test returns, and by the
-// kernel's parent-death signal when the test binary is killed. A program that
+// kernel's parent-death signal when the test binary is killed (what stays then
+// is a temporary folder, as with t.TempDir). A program that
 // is not installed fails the test with the command that installs it; nothing
 // is ever skipped.
 //

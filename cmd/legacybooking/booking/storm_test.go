@@ -15,7 +15,7 @@ import (
 const (
 	stormLessons  = 3
 	stormSeats    = 5
-	stormStudents = 30 // of each lesson; each asks twice at the same moment
+	stormStudents = 16 // of each lesson; each asks twice at the same moment
 	stormClients  = 24
 )
 
