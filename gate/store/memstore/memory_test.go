@@ -74,7 +74,7 @@ func heap() int64 {
 // The estimate may not fall short of the heap, or MaxMemory bounds nothing; nor be
 // so generous that most of what the operator gave lies idle.
 func TestEstimateIsHeldAgainstTheHeap(t *testing.T) {
-	const n = 30_000
+	const n = 10_000
 	for _, outcome := range []rules.Outcome{rules.NoOutcome, rules.Booked, rules.Refused, rules.Unknown} {
 		t.Run(outcome.String(), func(t *testing.T) {
 			before := heap()
@@ -104,7 +104,7 @@ func TestEstimateIsHeldAgainstTheHeap(t *testing.T) {
 
 // A slot with many holds has other proportions than many slots with one.
 func TestEstimateOfOneCrowdedSlot(t *testing.T) {
-	const n = 30_000
+	const n = 10_000
 	before := heap()
 	s, _ := open(t, Options{})
 	for i := range n {
