@@ -3,7 +3,6 @@ package gate
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"time"
 
 	"github.com/slotgate/slotgate/gate/decision"
@@ -24,17 +23,29 @@ type grant struct {
 }
 
 // admit asks the store until it admits, or the request has its answer, or there
-// is nothing more to wait for. When the store fails it sets j.degraded.
+// is nothing more to wait for. While the store is away it asks this process's own
+// (outage.go).
 func (j *journey) admit() (*grant, *Reply) {
 	d := j.question()
 	wait := newPatience(j)
 	defer wait.close()
+	if !j.gate.back.Ready() {
+		if reply := j.goOn(&d, wait, errAway); reply != nil {
+			return nil, reply
+		}
+	}
 	stale := 0
 	for {
 		asked := time.Now()
-		decided, err := j.gate.store.Decide(context.Background(), &d)
+		decided, err := j.store().Decide(context.Background(), &d)
 		if err != nil {
-			return j.storeFailed(&d, err)
+			if reply := j.goOn(&d, wait, err); reply != nil {
+				return nil, reply
+			}
+			continue
+		}
+		if j.outage == nil {
+			j.gate.local.Learn(d.Pool, d.Slot, decided.Left)
 		}
 		if len(decided.Limits) > 0 {
 			j.noteLimits(decided.Limits)
@@ -60,7 +71,7 @@ func (j *journey) admit() (*grant, *Reply) {
 				return nil, j.refuseVerdict(&decided)
 			}
 		case decision.SubjectBusy:
-			if !wait.forSubject(&decided) {
+			if !wait.forSubject(&d, &decided) {
 				return nil, j.refuseVerdict(&decided)
 			}
 		case decision.NoRoom:
@@ -89,28 +100,4 @@ func (j *journey) question() store.Decide {
 		d.Line = q.lined(d.Slot)
 	}
 	return d
-}
-
-// storeFailed turns to what the rule says about a store that is away. A decide
-// whose reply was lost may have taken a hold: what becomes of the request is
-// then settled like any other, as soon as the store answers again.
-func (j *journey) storeFailed(d *store.Decide, err error) (*grant, *Reply) {
-	var failure *store.Error
-	maybe := false
-	if errors.As(err, &failure) {
-		j.gate.meter.StoreError(string(failure.Kind))
-		maybe = failure.Maybe
-	}
-	g := &grant{decide: *d, decided: store.Decided{Hold: d.ID}, usableUntil: time.Now().Add(d.Lease - j.route.timeout)}
-	if d.Pool == "" {
-		g.decided.Hold = ""
-	}
-	j.degraded, j.settleLate = true, maybe
-	if j.match.Rule.OnStoreFailure == "reject" {
-		if maybe {
-			j.settleLater(g, rules.NeverSent, nil)
-		}
-		return nil, j.refuse(decision.DecisionStoreDown, "The store that keeps the bookings does not answer.", time.Second)
-	}
-	return g, nil
 }

@@ -57,7 +57,7 @@ func (j *journey) backOff(g *grant, attempt int) bool {
 // answered passes the backend's answer on.
 func (j *journey) answered(g *grant, answer *BackendAnswer, outcome rules.Outcome) *Reply {
 	reply := j.newReply(decision.DecisionAdmitted)
-	if j.degraded {
+	if j.outage != nil {
 		reply.Decision = decision.DecisionPassthrough
 	}
 	reply.Answer = decision.Answer{Status: answer.Status, Header: answer.Header, Body: answer.Body}
@@ -100,7 +100,7 @@ func (j *journey) unanswered(g *grant, err error) (*Reply, rules.Outcome) {
 
 // holdOf is the hold a client is told of: none where the store did not grant one.
 func (j *journey) holdOf(g *grant) string {
-	if g == nil || j.degraded {
+	if j.outage != nil {
 		return ""
 	}
 	return g.decided.Hold
@@ -109,24 +109,6 @@ func (j *journey) holdOf(g *grant) string {
 // forwardUnheld is for a request that takes nothing and is deduped by nothing.
 func (j *journey) forwardUnheld() *Reply {
 	reply, _ := j.forward(&grant{usableUntil: time.Now().Add(j.route.decide.Lease - j.route.timeout)})
-	return reply
-}
-
-// withoutStore passes the request through within the rule's limits for a store
-// that is away. The database's constraints decide.
-func (j *journey) withoutStore(g *grant) *Reply {
-	leave, wait, ok := j.route.passthrough.Enter(j.facts.Slot)
-	if !ok {
-		if j.settleLate {
-			j.settleLater(g, rules.NeverSent, nil)
-		}
-		return j.refuse(decision.DecisionStoreDown, "The store that keeps the bookings does not answer, and too many requests pass without it.", wait)
-	}
-	defer leave()
-	reply, outcome := j.forward(g)
-	if j.settleLate {
-		j.settleLater(g, outcome, reply)
-	}
 	return reply
 }
 

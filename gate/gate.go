@@ -3,7 +3,9 @@ package gate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/slotgate/slotgate/gate/decision"
@@ -29,8 +31,10 @@ type Gate struct {
 	routes  []*route         // by Rule.Index
 	queues  map[string]queue // by pool
 	store   *degrade.Guard
+	local   *degrade.Local // in place of the store while it is away
 	backend Backend
 	backlog *degrade.Backlog
+	back    *degrade.Recovery
 	meter   Meter
 	log     *slog.Logger
 	started time.Time
@@ -57,7 +61,15 @@ func New(o Options) (*Gate, error) {
 	for _, rule := range o.Set.Rules {
 		g.routes = append(g.routes, newRoute(rule, o.Config))
 	}
-	g.backlog = degrade.NewBacklog(g.store.Settle, g.noteSettled, o.Logger)
+	g.local = degrade.NewLocal(slices.ContainsFunc(o.Set.Rules, func(r *rules.Rule) bool { return r.OnStoreFailure == "local" }))
+	returner, _ := o.Store.(degrade.Returner)
+	g.back = degrade.NewRecovery(g.store, returner, o.Logger)
+	var err error
+	if g.backlog, err = degrade.OpenBacklog(o.Config.Store.Journal, g.back.Settle, g.noteSettled, o.Logger); err != nil {
+		_ = g.local.Close()
+		return nil, fmt.Errorf("store.journal: %w", err)
+	}
+	g.back.Start(g.backlog)
 	return g, nil
 }
 
@@ -67,9 +79,11 @@ func (g *Gate) Close(ctx context.Context) {
 	if left := g.backlog.Close(ctx); left > 0 {
 		g.log.Warn("stopped before the store took every settlement; their holds lapse", "left", left)
 	}
+	g.back.Close()
 	for _, r := range g.routes {
 		r.passthrough.Close()
 	}
+	_ = g.local.Close()
 }
 
 // Route finds the rule of a request from its head. A nil Match.Rule and a nil
@@ -100,11 +114,10 @@ type journey struct {
 	match rules.Match
 	facts rules.Facts
 
-	began      time.Time
-	atBackend  time.Duration // spent there, all attempts
-	limits     []store.LimitState
-	degraded   bool
-	settleLate bool // the store may have taken a decide whose reply was lost
+	began     time.Time
+	atBackend time.Duration // spent there, all attempts
+	limits    []store.LimitState
+	outage    *outage // nil: the store decides
 }
 
 // Serve is the journey of a request that Route found a rule for.
@@ -127,11 +140,11 @@ func (j *journey) run() *Reply {
 		return j.forwardUnheld()
 	}
 	grant, reply := j.admit()
-	switch {
-	case reply != nil:
+	if reply != nil {
 		return reply
-	case j.degraded:
-		return j.withoutStore(grant)
+	}
+	if j.outage != nil {
+		return j.passThrough(grant)
 	}
 	reply, outcome := j.forward(grant)
 	j.settle(grant, outcome, reply)

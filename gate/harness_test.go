@@ -77,7 +77,7 @@ func newFixtureYAML(t testing.TB, yaml string) *fixture {
 
 // flaky is a store whose calls a test may fail or hold up.
 type flaky struct {
-	store.Store
+	*memstore.Store
 	mu     sync.Mutex
 	before func(op string) error // an error is returned without making the call
 	after  func(op string) error // an error replaces the call's own result
@@ -138,6 +138,22 @@ func (s *flaky) Settle(ctx context.Context, x *store.Settle) (store.Settled, err
 		return store.Settled{}, hooked
 	}
 	return settled, err
+}
+
+func (s *flaky) Touch(ctx context.Context, t *store.Touch) error {
+	before, _ := s.hooks()
+	if err := before("touch"); err != nil {
+		return err
+	}
+	return s.Store.Touch(ctx, t)
+}
+
+func (s *flaky) Ping(ctx context.Context) error {
+	before, _ := s.hooks()
+	if err := before("ping"); err != nil {
+		return err
+	}
+	return s.Store.Ping(ctx)
 }
 
 // backend answers with what its function returns and counts.

@@ -44,6 +44,135 @@ func TestAStoreThatIsAwayPassesOrRejects(t *testing.T) {
 	}
 }
 
+// goAway takes the store away until the breaker has opened.
+func (f *fixture) goAway() {
+	f.t.Helper()
+	f.store.set(down(false), nil)
+	for i := 0; !f.Status().Degraded; i++ {
+		if i > 20 {
+			f.t.Fatal("the breaker stays closed")
+		}
+		f.book(call{lesson: "probe", student: fmt.Sprint("probe", i)})
+	}
+}
+
+// comeBack gives the store back and waits until the gate goes by it again.
+func (f *fixture) comeBack() {
+	f.t.Helper()
+	f.store.set(nil, nil)
+	waitFor(f.t, func() bool { return !f.Status().Degraded && f.Status().SettleBacklog == 0 })
+}
+
+const generous = "passthrough: { slot: { rate: 1000/s, burst: 1000 }, rule: { rate: 1000/s, burst: 1000 }, max_inflight: 100 }"
+
+func TestWithoutTheStoreTheProcessStillDedupes(t *testing.T) {
+	f := newFixture(t, "capacity: 9, one_per_subject: true", keyed+"\n    "+generous)
+	before := []string{"Idempotency-Key: before", "Cookie: a=1"}
+	f.want(f.book(call{student: "early", fields: before}), decision.DecisionAdmitted, 201)
+	f.goAway()
+	seen := f.backend.count()
+
+	f.want(f.book(call{student: "early", fields: before}), decision.DecisionReplayed, 201)
+	who := []string{"Idempotency-Key: k", "Cookie: a=1"}
+	release, first := f.held(call{fields: who})
+	twin := make(chan *Reply, 1)
+	watched := f.waitingTwins()
+	go func() { twin <- f.book(call{fields: who}) }()
+	f.want(f.book(call{student: "bob", fields: who}), decision.DecisionKeyMismatch, 422)
+	_ = watched
+	release(answers(201, "yes"), nil)
+	a, b := f.want(<-first, decision.DecisionPassthrough, 201), f.want(<-twin, decision.DecisionReplayed, 201)
+	if string(a.Body) != string(b.Body) || b.Mode != ModeDegraded {
+		t.Fatalf("%+v and %+v", a, b)
+	}
+	f.want(f.book(call{fields: who}), decision.DecisionReplayed, 201)
+	f.want(f.book(call{}), decision.DecisionDuplicate, 409)
+	if n := f.backend.count() - seen; n != 1 {
+		t.Fatalf("%d requests reached the backend", n)
+	}
+
+	f.comeBack()
+	again := f.want(f.book(call{fields: who}), decision.DecisionReplayed, 201)
+	if string(again.Body) != "yes" || again.Mode != ModeNormal {
+		t.Fatalf("after the return: %+v", again)
+	}
+	f.want(f.book(call{}), decision.DecisionDuplicate, 409)
+}
+
+func TestOnReturnTheCountersHaveWhatWasPassedThrough(t *testing.T) {
+	f := newFixture(t, "capacity: 4", generous)
+	f.want(f.book(call{student: "early"}), decision.DecisionAdmitted, 201)
+	f.goAway()
+	f.want(f.book(call{student: "a"}), decision.DecisionPassthrough, 201)
+	f.backend.set(func(string, string) (*BackendAnswer, error) { return answers(422, "no"), nil })
+	f.want(f.book(call{student: "b"}), decision.DecisionPassthrough, 422)
+	f.backend.set(func(string, string) (*BackendAnswer, error) {
+		return nil, &BackendError{Failure: TimedOut, Err: errors.New("late")}
+	})
+	f.want(f.book(call{student: "c"}), decision.DecisionUpstreamTimeout, 504)
+	release, running := f.held(call{student: "d"}) // still at the backend when the store returns
+	f.comeBack()
+
+	s := f.slot("1")
+	if s.Confirmed != 2 || s.Held != 2 || s.Dirty {
+		t.Fatalf("confirmed %d, held %d, dirty %v; want 2, 2 (one unknown, one running) and false", s.Confirmed, s.Held, s.Dirty)
+	}
+	f.want(f.book(call{student: "e"}), decision.DecisionSoldOut, 409)
+	release(answers(201, "ok"), nil)
+	f.want(<-running, decision.DecisionPassthrough, 201)
+	waitFor(t, func() bool { return f.slot("1").Confirmed == 3 })
+	if s := f.slot("1"); s.Held != 1 {
+		t.Fatalf("held %d", s.Held)
+	}
+}
+
+func TestLocalAdmitsOnlyItsShareOfWhatItLastKnew(t *testing.T) {
+	f := newFixture(t, "capacity: 10", "on_store_failure: local\n    passthrough: { share: 0.5, slot: { rate: 1000/s, burst: 1000 }, rule: { rate: 1000/s, burst: 1000 } }")
+	for i := range 3 {
+		f.want(f.book(call{student: fmt.Sprint("early", i)}), decision.DecisionAdmitted, 201)
+	}
+	f.goAway()
+	passed := 0
+	for i := range 10 {
+		r := f.book(call{student: fmt.Sprint(i)})
+		if r.Bound != "3" { // half of the 7 that were left
+			t.Fatalf("bound %q", r.Bound)
+		}
+		switch r.Decision {
+		case decision.DecisionPassthrough:
+			passed++
+		case decision.DecisionStoreDown:
+		default:
+			t.Fatalf("%+v", r)
+		}
+	}
+	if passed != 3 {
+		t.Fatalf("%d passed", passed)
+	}
+	f.want(f.book(call{lesson: "never-seen"}), decision.DecisionStoreDown, 503)
+	f.comeBack()
+	if s := f.slot("1"); s.Confirmed != 6 || s.Held != 0 {
+		t.Fatalf("confirmed %d, held %d", s.Confirmed, s.Held)
+	}
+}
+
+func TestAWaitingTwinIsNotSentWhenTheStoreGoesAway(t *testing.T) {
+	f := newFixture(t, "capacity: 9", keyed)
+	who := []string{"Idempotency-Key: k", "Cookie: a=1"}
+	release, first := f.held(call{fields: who})
+	twin := make(chan *Reply, 1)
+	go func() { twin <- f.book(call{fields: who}) }()
+	waitFor(t, func() bool { return f.waitingTwins() == 1 })
+	f.store.set(down(false), nil)
+	f.want(<-twin, decision.DecisionInFlight, 409)
+	f.store.set(nil, nil)
+	release(answers(201, ""), nil)
+	f.want(<-first, decision.DecisionAdmitted, 201)
+	if f.backend.count() != 1 {
+		t.Fatal("sent twice")
+	}
+}
+
 func TestADecideThatMayHaveRunIsSettledLater(t *testing.T) {
 	for _, policy := range []string{"pass", "reject"} {
 		f := newFixture(t, "capacity: 1", "on_store_failure: "+policy)

@@ -17,15 +17,11 @@ func (j *journey) newReply(d decision.Decision) *Reply {
 	if j.match.Rule != nil {
 		r.Rule = j.match.Rule.Name
 	}
-	if j.degraded {
-		r.Mode, r.Bound = ModeDegraded, boundBackend
+	if j.outage != nil {
+		r.Mode, r.Bound = ModeDegraded, j.outage.bound
 	}
 	return r
 }
-
-// boundBackend: while the store is away, only the backend's own constraints
-// bound what is sold.
-const boundBackend = "backend"
 
 // refuse is an answer of the gate's own. retryAfter 0 gives no Retry-After where
 // the decision does not call for one.
@@ -108,6 +104,10 @@ var verdictDetails = map[decision.Verdict]string{
 func (j *journey) refuseVerdict(decided *store.Decided) *Reply {
 	after := decided.RetryAfter
 	switch decided.Verdict {
+	case decision.SoldOut, decision.OverCapacity:
+		if j.outage != nil && j.outage.bound != boundBackend {
+			return j.refuse(decision.DecisionStoreDown, "The store that keeps the bookings does not answer, and this gate has admitted its share without it.", time.Second)
+		}
 	case decision.Twin, decision.SubjectBusy, decision.NoRoom:
 		after = time.Second // the lease is its worst case, not what to expect
 	case decision.SubjectFull:

@@ -14,21 +14,15 @@ import (
 // not depend on it.
 func (j *journey) settle(g *grant, outcome rules.Outcome, reply *Reply) {
 	s := j.settlement(g, outcome, reply)
-	settled, err := j.gate.store.Settle(context.Background(), s)
-	if err == nil {
+	settled, err := j.store().Settle(context.Background(), s)
+	switch {
+	case j.outage != nil: // the process's own
+	case err != nil:
+		j.gate.noteFailure(err)
+		j.gate.backlog.Add(s)
+	default:
 		j.gate.noteSettled(s, settled)
-		return
 	}
-	var failure *store.Error
-	if errors.As(err, &failure) {
-		j.gate.meter.StoreError(string(failure.Kind))
-	}
-	j.gate.backlog.Add(s)
-}
-
-// settleLater leaves it to the backlog at once, for a store that has just failed.
-func (j *journey) settleLater(g *grant, outcome rules.Outcome, reply *Reply) {
-	j.gate.backlog.Add(j.settlement(g, outcome, reply))
 }
 
 // settlement copies all it needs: it may outlive the request.
@@ -55,9 +49,22 @@ func (j *journey) settlement(g *grant, outcome rules.Outcome, reply *Reply) *sto
 	return s
 }
 
+// noteFailure counts a failed store call; when the breaker has opened, the gate
+// goes on without the store. maybe tells that the call may have taken effect.
+func (g *Gate) noteFailure(err error) (maybe bool) {
+	var failure *store.Error
+	if errors.As(err, &failure) {
+		g.meter.StoreError(string(failure.Kind))
+		maybe = failure.Maybe
+	}
+	g.back.Failed()
+	return maybe
+}
+
 // noteSettled counts what must never be hidden: units that were booked after
 // their hold was gone, beyond what the slot has.
 func (g *Gate) noteSettled(s *store.Settle, settled store.Settled) {
+	g.local.Remember(s)
 	if settled.Oversold > 0 {
 		g.meter.Oversold(s.Pool, settled.Oversold)
 		g.log.Warn("a late booking put a slot over its capacity",

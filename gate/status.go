@@ -107,7 +107,7 @@ func (g *Gate) Status() Status {
 		StartedAt:       g.started,
 		Revision:        revision(g.config),
 	}
-	s.Degraded = s.StoreBreaker != 0
+	s.Degraded = g.back.Away()
 	for pool, q := range g.queues {
 		s.Waiting[pool] = q.len()
 		if s.Degraded {

@@ -61,18 +61,18 @@ func (p *patience) forOwner(d *store.Decide, decided *store.Decided) bool {
 		d.Await, p.poll = decided.Owner, firstPoll
 	}
 	if p.ownerWatch == nil {
-		p.ownerWatch = p.j.gate.store.WatchKey(d)
+		p.ownerWatch = p.j.store().WatchKey(d)
 	}
 	return p.waitTwin(p.ownerWatch)
 }
 
 // forSubject waits until the subject's running request on the slot may have
 // ended.
-func (p *patience) forSubject(decided *store.Decided) bool {
+func (p *patience) forSubject(d *store.Decide, decided *store.Decided) bool {
 	if p.owner != decided.Owner {
 		p.owner, p.poll = decided.Owner, firstPoll
 	}
-	p.watchSlot()
+	p.watchSlot(d.Pool)
 	return p.waitTwin(p.slotWatch)
 }
 
@@ -92,7 +92,7 @@ func (p *patience) waitTwin(watch store.Watch) bool {
 func (p *patience) forRoom(d *store.Decide) bool {
 	wait := p.j.match.Rule.Pool.Queue.Wait
 	if p.place == nil {
-		if p.place = p.j.gate.queues[d.Pool].join(d.Slot); p.place == nil {
+		if p.place = p.j.gate.queues[p.j.route.decide.Pool].join(d.Slot); p.place == nil {
 			return false
 		}
 		if p.roomUntil.IsZero() {
@@ -105,7 +105,7 @@ func (p *patience) forRoom(d *store.Decide) bool {
 		d.Line = false
 		return p.untilFirst()
 	}
-	p.watchSlot()
+	p.watchSlot(d.Pool)
 	return p.sleep(p.slotWatch.C(), p.roomUntil)
 }
 
@@ -120,9 +120,18 @@ func (p *patience) untilFirst() bool {
 	return true
 }
 
-func (p *patience) watchSlot() {
+// waited reports whether another request was being waited for.
+func (p *patience) waited() bool { return !p.twinUntil.IsZero() }
+
+// startAnew forgets what only the store that was asked so far can answer.
+func (p *patience) startAnew() {
+	p.close()
+	p.ownerWatch, p.owner, p.poll = nil, "", firstPoll
+}
+
+func (p *patience) watchSlot(pool string) {
 	if p.slotWatch == nil {
-		p.slotWatch = p.j.gate.store.WatchSlot(p.j.route.decide.Pool, p.j.facts.Slot)
+		p.slotWatch = p.j.store().WatchSlot(pool, p.j.facts.Slot)
 	}
 }
 

@@ -221,7 +221,6 @@ func TestUnavailable(t *testing.T) {
 		{"", "store: { tls: «true }", "tls"},
 		{"", "store: { encrypt_key: «AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA= }", "encryption"},
 		{"", "store: { «encrypt_old_keys: [AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=] }", "encryption"},
-		{"", "store: { journal: «/var/a }", "the journal file"},
 		{"", "log: { access: «\"-\" }", "the access log"},
 		{"", "tracing: { otlp_endpoint: «\"http://a\" }", "tracing"},
 		{"lessons:", "«capacity: { sql: { driver: postgres } }", "a truth source"},
@@ -237,8 +236,6 @@ func TestUnavailable(t *testing.T) {
 		{"name:", "idempotency: { «issue: { cookie: a } }", "issue"},
 		{"name:", "idempotency: { derive: «1s }", "derive"},
 		{"name:", "mode: «shadow", "mode: shadow"},
-		{"name:", "on_store_failure: «local", "on_store_failure: local"},
-		{"name:", "passthrough: { share: «0.5 }", "a share other than 1"},
 	} {
 		t.Run(row.text, func(t *testing.T) {
 			expectFault(t, edit(t, row.section, row.text), row.want+" is not available yet", LoadOptions{})

@@ -23,7 +23,6 @@ var unavailable = []struct {
 	{"store.tls", set, "tls"},
 	{"store.encrypt_key", set, "encryption"},
 	{"store.encrypt_old_keys", set, "encryption"},
-	{"store.journal", set, "the journal file"},
 	{"log.access", set, "the access log"},
 	{"tracing.otlp_endpoint", set, "tracing"},
 	{"pools.*.capacity", truth, "a truth source"},
@@ -38,8 +37,6 @@ var unavailable = []struct {
 	{"rules.*.idempotency.issue", set, "issue"},
 	{"rules.*.idempotency.derive", set, "derive"},
 	{"rules.*.mode", is("shadow"), "mode: shadow"},
-	{"rules.*.on_store_failure", is("local"), "on_store_failure: local"},
-	{"rules.*.passthrough.share", not(1.0), "a share other than 1"},
 }
 
 func set(v any) bool {

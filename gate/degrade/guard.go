@@ -80,5 +80,14 @@ func (g *Guard) call(op string, call func() error) (err error) {
 	return err
 }
 
+// Answers reports whether the store can be used: the breaker is closed, or lets a
+// probe through and the probe is answered.
+func (g *Guard) Answers(ctx context.Context) bool {
+	if g.State() == 0 {
+		return true
+	}
+	return g.call("ping", func() error { return g.Ping(ctx) }) == nil
+}
+
 // State is 0 closed, 1 half-open, 2 open.
 func (g *Guard) State() int { return int(g.breaker.State()) }

@@ -36,7 +36,7 @@
 //     confirmed or pending: SubjectHolds.
 //  7. MaxPerSubject over the pool: SubjectFull.
 //  8. Closed; NotOpen.
-//  9. Units: more than the slot has in all: OverCapacity. Not enough left, or
+//  9. Units: more than the slot has in all, if any: OverCapacity. Not enough left, or
 //     marked full for that many: SoldOut, unless this call is elected the lone
 //     probe of a mark whose pause has passed (one at a time, by its lease).
 //  10. Slot limit: LimitedSlot. It is charged only by an admit.
@@ -81,4 +81,23 @@
 // release (of a hold that was not itself sold out, busy or never sent, nor the
 // probe's), an operator's set, open or release ends the mark and moves the
 // release counter.
+//
+// # Runs: a store that comes back with other data (design H16)
+//
+// A store knows its run, an id that changes whenever its data may be other than
+// it was: for Redis the replication id, read on each new connection before its
+// first command and every second. Each slot remembers the run under which its
+// counters were verified: it is born verified, an operator's set or Verify
+// verifies it. A slot verified under another run admits as where capacity is not
+// known, with holds, whatever its configured number is; so does a slot that the
+// store does not know, once any gate has seen the run change while it was running
+// (the store remembers that: a gate that starts later does the same). Slot then
+// has Verified false, Dirty true and Capacity Learned.
+//
+// # Coming back (design section 4, H18)
+//
+// A gate that passed requests through while the store was away calls Touch for
+// each such slot before anything else, then Settle for each of those requests in
+// order, then Resume. A settlement of a hold never seen that was booked creates it
+// confirmed, and writes its key over none or unknown, never over running or done. Slots are touched by several gates independently.
 package store

@@ -164,6 +164,41 @@ type Decided struct {
 	Limits []LimitState
 	// Lapsed counts the holds this call lapsed.
 	Lapsed int
+	// Left is how many units are left on the slot after this call; -1 when the
+	// call did not look, or it is not known.
+	Left int64
+}
+
+// Touch says that one gate passed requests of a slot to the backend while the
+// store did not answer it. Until the gate's Resume, or for Lease, the slot is
+// dirty: its counters only refuse, they do not admit more than LearnedInflight at
+// once, and a full mark is probed as where capacity is learned.
+type Touch struct {
+	Gate  string // who; [0-9A-Za-z_-]
+	Query SlotQuery
+	Lease time.Duration
+	// Forced are requests of the slot that are still at the backend, or whose
+	// outcome is not known. Each is an unanswered attempt of a held hold, which is
+	// taken if need be, whatever is left; one that is known is left as it is.
+	Forced []Forced
+}
+
+// Forced is a request that went to the backend without a decide.
+type Forced struct {
+	ID string
+	// Hold is what it goes under: its own id, or that of the earlier request
+	// whose retry it is.
+	Hold          string
+	Subject       string
+	Units         int64
+	HoldTTL       time.Duration
+	Lease         time.Duration // left of it
+	MaxPerSubject int64
+	Scope         string
+	Fingerprint   [32]byte
+	// The key is claimed where nobody has it or its outcome is not known.
+	Group, Partition, Key string
+	KeyTTL                time.Duration
 }
 
 // Settle reports how a forwarded request, or one that could not be, ended.
@@ -222,6 +257,9 @@ type SlotChange struct {
 	ClearCapacity bool // back to the configured number
 	Closed        *bool
 	OpensAt       *time.Time // zero time: the pool's
+	// Verify: the operator vouches for the slot's counters under the store's
+	// present run. Setting a capacity vouches too.
+	Verify bool
 }
 
 // Slot is a slot as the admin API shows it.
@@ -233,7 +271,8 @@ type Slot struct {
 	Held       int64 // held, pending and unknown units
 	Closed     bool
 	Full       int64 // marked full for so many units or more; 0 not
-	Dirty      bool
+	Dirty      bool  // touched, or not verified under the store's present run
+	Verified   bool  // under the store's present run; else its capacity is not believed
 	Version    int64
 	Inflight   int
 	OpensAt    time.Time

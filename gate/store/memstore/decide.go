@@ -16,7 +16,7 @@ func (s *Store) Decide(ctx context.Context, d *store.Decide) (got store.Decided,
 	if err := s.ready(ctx, "decide"); err != nil {
 		return store.Decided{}, err
 	}
-	q := question{visit: visit{Store: s, now: s.now()}, d: d}
+	q := question{visit: visit{Store: s, now: s.now()}, d: d, got: store.Decided{Left: -1}}
 	q.enterKey(keyOf(d))
 	q.enterSlot(slotName{d.Pool, d.Slot})
 	defer q.leave()
@@ -46,6 +46,9 @@ func (q *question) answer() (store.Decided, error) {
 	if q.slot != nil {
 		q.keepUntil(q.now + int64(max(q.d.Retain, q.d.HoldTTL, q.d.Lease)))
 		q.got.ReleaseSeq = q.slot.releases
+		if capacity := q.slot.units(q.d.Capacity); capacity != store.Learned {
+			q.got.Left = max(0, capacity-q.slot.confirmed-q.slot.held)
+		}
 	}
 	if q.full {
 		return store.Decided{}, q.Store.full("decide")
@@ -247,7 +250,7 @@ func (q *question) ofOpening() bool {
 func (q *question) ofUnits() bool {
 	s := q.slot
 	if capacity := s.units(q.d.Capacity); capacity != store.Learned {
-		if q.d.Units > capacity {
+		if capacity > 0 && q.d.Units > capacity {
 			return q.say(decision.OverCapacity, 0)
 		}
 		if s.confirmed+s.held > capacity-q.d.Units {
@@ -287,7 +290,7 @@ func (q *question) ofSlotLimit() bool {
 // ofRoom: step 11.
 func (q *question) ofRoom() bool {
 	room := q.d.MaxInflight
-	if q.slot.units(q.d.Capacity) == store.Learned && (room == 0 || room > store.LearnedInflight) {
+	if (q.slot.units(q.d.Capacity) == store.Learned || q.isDirty()) && (room == 0 || room > store.LearnedInflight) {
 		room = store.LearnedInflight
 	}
 	if room == 0 || q.slot.inflight(q.now) < room {

@@ -108,6 +108,11 @@ func (shard *keyShard) drop(memory *account, k *key) {
 	memory.free(k.cost)
 }
 
+// unanswered: nobody is awaited who might complete the key.
+func (k *key) unanswered(now int64) bool {
+	return k.state == keyUnknown || k.state == keyRunning && k.lease <= now
+}
+
 // complete makes a key done for good, without the answer's body where there is no
 // memory for it.
 func (k *key) complete(memory *account, body []byte) {

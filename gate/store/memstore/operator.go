@@ -48,6 +48,7 @@ func (v *visit) view(q store.SlotQuery, holds bool) store.Slot {
 		Confirmed: s.confirmed, Held: s.held,
 		Closed: s.closed, Full: s.mark.units, Version: s.version,
 		Inflight: s.inflight(v.now), OpensAt: q.OpensAt,
+		Dirty: v.isDirty(), Verified: true,
 	}
 	if s.opensAt != 0 {
 		got.OpensAt = time.Unix(0, s.opensAt)
@@ -158,7 +159,7 @@ func (s *slot) change(c store.SlotChange) {
 			s.opensAt = c.OpensAt.UnixNano()
 		}
 	}
-	if c.ClearCapacity || c.Capacity != nil || c.Closed != nil && !*c.Closed {
+	if c.ClearCapacity || c.Capacity != nil || c.Verify || c.Closed != nil && !*c.Closed {
 		s.release()
 	}
 }

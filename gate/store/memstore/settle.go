@@ -25,8 +25,9 @@ func (s *Store) Settle(ctx context.Context, st *store.Settle) (got store.Settled
 // report is one settle under way.
 type report struct {
 	visit
-	s   *store.Settle
-	got store.Settled
+	s      *store.Settle
+	got    store.Settled
+	unseen bool // this store never saw the hold
 }
 
 // settle does the slot first, then the key (H20).
@@ -119,7 +120,7 @@ func (r *report) ofMark(h *hold, released bool) {
 			s.mark.soldOut(h.units, r.now, byProbe)
 		}
 	case byProbe:
-		s.mark.probed(outcome, r.now, h.state == decision.Confirmed, s.units(r.s.Capacity) != store.Learned)
+		s.mark.probed(outcome, r.now, h.state == decision.Confirmed, s.units(r.s.Capacity) != store.Learned && !r.isDirty())
 	case released && outcome != rules.Busy && outcome != rules.NeverSent:
 		s.release()
 	}
@@ -129,7 +130,7 @@ func (r *report) ofMark(h *hold, released bool) {
 // only a booking leaves a trace.
 func (r *report) ofUnseen() bool {
 	st := r.s
-	r.got.Applied = true
+	r.got.Applied, r.unseen = true, true
 	h := &hold{
 		id: st.Hold, subject: st.Subject, units: st.Units, taken: r.now,
 		scope: st.Scope, fingerprint: st.Fingerprint,
@@ -178,6 +179,11 @@ func (r *report) ofKey() {
 		if st.Keep && !unknown {
 			r.remake()
 		}
+	case r.unseen && k.owner != st.ID && k.unanswered(r.now) && k.fingerprint == st.Fingerprint && st.Keep && !unknown:
+		k.scope = st.Scope
+		k.complete(&r.memory, st.Answer) // written back after an outage
+		r.keys.prolong(k, st.KeyTTL, r.now)
+		r.wakeKey = true
 	case k.owner == st.ID && k.state != keyDone:
 		r.keys.leave(&r.memory, k, st.Answer, r.now)
 		switch {

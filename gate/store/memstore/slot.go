@@ -37,6 +37,7 @@ type slot struct {
 	running  queue[*attempt]    // awaited attempts, by their lease
 	limits   map[string]int64   // tat of the slot limit, by rule
 	ledger   ledger
+	dirty    map[string]int64 // until when a gate's mark stands
 }
 
 type slotShard struct {

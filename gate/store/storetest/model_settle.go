@@ -66,8 +66,16 @@ func (m *model) settleUnseen(s *store.Settle) (want store.Settled) {
 		m.holds = append(m.holds, h)
 		want.Hold, want.Oversold = decision.Confirmed, m.oversold(h, s)
 	}
+	if k := m.keys[s.Key]; k != nil && k.owner != s.ID && s.Keep && s.Outcome != rules.Unknown && k.fingerprint == s.Fingerprint && m.unanswered(k) {
+		k.state, k.scope, k.answer = "done", s.Scope, s.Answer // written back (design section 4)
+	}
 	m.settleKey(s, want.Hold)
 	return want
+}
+
+// unanswered: nobody is awaited who might complete the key.
+func (m *model) unanswered(k *modelKey) bool {
+	return k.state == "unknown" || k.state == "running" && k.lease <= m.now
 }
 
 // another reports whether the subject has a confirmed hold beside h on the slot.

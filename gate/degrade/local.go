@@ -1,0 +1,100 @@
+package degrade
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/gate/store/memstore"
+)
+
+const (
+	// localMemory bounds what the process remembers for an outage.
+	localMemory = 32 << 20
+	// localMemo is how long an answer given in normal times is remembered, for
+	// the client that asks again in an outage.
+	localMemo = 10 * time.Minute
+	// maxKnownSlots bounds the slots of which the last known remainder is kept.
+	maxKnownSlots = 65536
+
+	// unbounded is the capacity of a slot whose bound is the backend's own.
+	unbounded = int64(1) << 50
+)
+
+// Local is the store of one process for the time of an outage: the same
+// decisions on keys, subjects and limits, but only about what went through this
+// process. It is safe for concurrent use and bounded.
+type Local struct {
+	*memstore.Store
+	known *otter.Cache[slotName, int64] // units left, when the store last said
+}
+
+type slotName struct{ pool, slot string }
+
+// NewLocal makes an empty one. knowing says that some rule admits a share of what
+// it last knew.
+func NewLocal(knowing bool) *Local {
+	l := &Local{Store: memstore.New(memstore.Options{MaxMemory: localMemory})}
+	if knowing {
+		l.known = otter.Must(&otter.Options[slotName, int64]{MaximumSize: maxKnownSlots})
+	}
+	return l
+}
+
+// Close ends the background work.
+func (l *Local) Close() error {
+	if l.known != nil {
+		l.known.StopAllGoroutines()
+	}
+	return l.Store.Close()
+}
+
+// Learn notes how many units the store said are left.
+func (l *Local) Learn(pool, slot string, left int64) {
+	if l.known != nil && left >= 0 {
+		l.known.Set(slotName{pool, slot}, left)
+	}
+}
+
+// Remember keeps an answer that was stored under a key, for a while.
+func (l *Local) Remember(s *store.Settle) {
+	if s.Key == "" || !s.Keep {
+		return
+	}
+	memo := store.Settle{
+		ID: s.ID, Outcome: s.Outcome, Keep: true, Answer: s.Answer, Scope: s.Scope, Fingerprint: s.Fingerprint,
+		Group: s.Group, Partition: s.Partition, Key: s.Key, KeyTTL: min(s.KeyTTL, localMemo),
+	}
+	// When there is no room for it, an outage has one memory less; the store has it.
+	_, _ = l.Settle(context.Background(), &memo)
+}
+
+// Question turns a question to the store into one to this process, in a given
+// outage. Each outage counts its units anew. share is the part of what was last
+// known to be left that this process may admit; a negative share leaves the bound
+// to the backend. It returns that bound, in units, -1 for the backend's; 0 where
+// nothing is known.
+func (l *Local) Question(d *store.Decide, outage int64, share float64) (bound int64) {
+	d.Charged, d.Await = false, ""
+	if d.Pool == "" {
+		return -1
+	}
+	bound = -1
+	name := slotName{d.Pool, d.Slot}
+	d.Pool = localPool(d.Pool, outage)
+	d.Capacity = unbounded
+	if share >= 0 {
+		left, _ := l.known.GetIfPresent(name)
+		bound = int64(share * float64(left))
+		d.Capacity = bound
+	}
+	d.Retain = localMemo
+	return bound
+}
+
+func localPool(pool string, outage int64) string {
+	return pool + "#" + strconv.FormatInt(outage, 10)
+}

@@ -1,0 +1,121 @@
+package degrade
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// errHeld: a settlement waits until the touched slots are marked.
+var errHeld = errors.New("the touched slots are not marked yet")
+
+// Passing is one request that goes to the backend without the store's leave.
+type Passing struct {
+	name   slotName
+	query  store.SlotQuery
+	forced store.Forced
+	ends   time.Time // of its lease
+	// sent: the store may know it. ended: its settlement, when it ended before the
+	// store was known to. Both are guarded by Recovery.mu.
+	sent  bool
+	ended *store.Settle
+}
+
+// Begin notes a request of a slot before it is sent; nil when this outage has
+// touched too many slots.
+func (r *Recovery) Begin(q store.SlotQuery, forced store.Forced) *Passing {
+	p := &Passing{name: slotName{q.Pool, q.Slot}, query: q, forced: forced, ends: time.Now().Add(forced.Lease)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	slot := r.touched[p.name]
+	if slot == nil {
+		if len(r.touched) >= maxTouched {
+			return nil
+		}
+		slot = &touchedSlot{query: q, pending: make(map[string]*Passing)}
+		r.touched[p.name] = slot
+	}
+	slot.pending[forced.ID] = p
+	r.nudge()
+	return p
+}
+
+// End notes how the request ended. seen says that the store may have taken its
+// decide, so that even a definite failure has to be settled.
+func (r *Recovery) End(p *Passing, s *store.Settle, seen bool) {
+	r.mu.Lock()
+	settle := p.sent || seen || !s.Outcome.Definite() || s.Keep
+	if slot := r.touched[p.name]; slot != nil && slot.pending[p.forced.ID] == p {
+		if s.Outcome == rules.Unknown {
+			// The store must hold its unit first; touchAll settles it then.
+			p.ended, settle = s, false
+		} else {
+			delete(slot.pending, p.forced.ID)
+		}
+	}
+	r.mu.Unlock()
+	if settle {
+		r.backlog.Add(s)
+	}
+	r.nudge()
+}
+
+// touchAll marks every touched slot that is not marked, or has requests that are
+// not registered, or whose mark grows old. It returns false when the store fails.
+func (r *Recovery) touchAll(ctx context.Context) bool {
+	for {
+		slot, t, passing := r.nextTouch()
+		if slot == nil {
+			return true
+		}
+		if err := r.guard.call("touch", func() error { return r.store.Touch(ctx, t) }); err != nil {
+			return false
+		}
+		r.noteTouched(slot, passing)
+	}
+}
+
+func (r *Recovery) nextTouch() (*touchedSlot, *store.Touch, []*Passing) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, slot := range r.touched {
+		if len(slot.pending) == 0 && time.Since(slot.marked) < touchRenew {
+			continue
+		}
+		t := &store.Touch{Gate: r.gate, Query: slot.query, Lease: touchLease}
+		var passing []*Passing
+		for _, p := range slot.pending {
+			p.sent = true
+			p.forced.Lease = max(0, time.Until(p.ends))
+			t.Forced = append(t.Forced, p.forced)
+			passing = append(passing, p)
+		}
+		return slot, t, passing
+	}
+	return nil, nil, nil
+}
+
+func (r *Recovery) noteTouched(slot *touchedSlot, passing []*Passing) {
+	var ended []*store.Settle
+	r.mu.Lock()
+	slot.marked = time.Now()
+	for _, p := range passing {
+		delete(slot.pending, p.forced.ID)
+		if p.ended != nil {
+			ended = append(ended, p.ended)
+		}
+	}
+	r.mu.Unlock()
+	for _, s := range ended {
+		r.backlog.Add(s)
+	}
+}
+
+func (r *Recovery) hasTouched() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.touched) > 0
+}

@@ -1,0 +1,124 @@
+package gate
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/degrade"
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// boundBackend: only the backend's own constraints bound what is sold.
+const boundBackend = "backend"
+
+// errAway: the store was not asked, because it has not answered for a while.
+var errAway = errors.New("the store is away")
+
+// outage is how one request goes on without the store.
+type outage struct {
+	query store.SlotQuery // what the store will be told of the slot
+	bound string          // of Gate-Bound
+	// maybe: the store may have taken the decide whose reply was lost.
+	maybe bool
+}
+
+// store is who decides about this request.
+func (j *journey) store() store.Store {
+	if j.outage != nil {
+		return j.gate.local
+	}
+	return j.gate.store
+}
+
+// goOn turns to what the rule says about a store that is away: nil when the
+// question is now one to this process.
+func (j *journey) goOn(d *store.Decide, wait *patience, err error) *Reply {
+	if j.outage != nil { // the process's own memory is full
+		return j.refuse(decision.DecisionStoreDown, "Too much has happened since the store that keeps the bookings went away.", time.Second)
+	}
+	maybe := false
+	if !errors.Is(err, errAway) {
+		maybe = j.gate.noteFailure(err)
+	}
+	g := &grant{decide: *d, decided: store.Decided{Hold: d.ID}}
+	if d.Pool == "" {
+		g.decided.Hold = ""
+	}
+	j.outage = &outage{bound: boundBackend, maybe: maybe}
+	j.outage.query, _ = j.gate.Query(d.Pool, d.Slot)
+
+	rule := j.match.Rule
+	switch {
+	case rule.OnStoreFailure == "reject":
+		if maybe {
+			j.gate.backlog.Add(j.settlement(g, rules.NeverSent, nil))
+		}
+		return j.refuse(decision.DecisionStoreDown, "The store that keeps the bookings does not answer.", time.Second)
+	case wait.waited():
+		// The request it waited for may be at the backend of another gate.
+		return j.refuse(decision.DecisionInFlight, "A request for the same is running, and the store that would tell its end does not answer.", time.Second)
+	}
+	wait.startAnew()
+	share := -1.0
+	if rule.OnStoreFailure == "local" {
+		share = rule.Passthrough.Share
+	}
+	if bound := j.gate.local.Question(d, j.gate.back.Outage(), share); bound >= 0 {
+		j.outage.bound = strconv.FormatInt(bound, 10)
+	}
+	return nil
+}
+
+// passThrough forwards what this process admitted, within the rule's limits for a
+// store that is away. How it ends is told to the process's own store for its twins,
+// and to the real one as soon as that answers again.
+func (j *journey) passThrough(g *grant) *Reply {
+	leave, wait, ok := j.route.passthrough.Enter(j.facts.Slot)
+	if !ok {
+		return j.notPassed(g, wait)
+	}
+	defer leave()
+	var passing *degrade.Passing
+	if g.decide.Pool != "" {
+		if passing = j.gate.back.Begin(j.outage.query, j.forced(g)); passing == nil {
+			return j.notPassed(g, time.Second)
+		}
+	}
+	reply, outcome := j.forward(g)
+	j.settle(g, outcome, reply)
+
+	s := j.settlement(g, outcome, reply)
+	s.Pool, s.Capacity = j.outage.query.Pool, j.outage.query.Capacity
+	s.Retain, s.ReleaseSeq, s.Probe = j.outage.query.Retain, 0, false
+	if passing != nil {
+		j.gate.back.End(passing, s, j.outage.maybe)
+	} else {
+		j.gate.backlog.Add(s)
+	}
+	return reply
+}
+
+// notPassed is the answer to a request over the limits of an outage.
+func (j *journey) notPassed(g *grant, wait time.Duration) *Reply {
+	j.settle(g, rules.NeverSent, nil)
+	if j.outage.maybe {
+		s := j.settlement(g, rules.NeverSent, nil)
+		s.Pool = j.outage.query.Pool
+		j.gate.backlog.Add(s)
+	}
+	return j.refuse(decision.DecisionStoreDown, "The store that keeps the bookings does not answer, and too many requests pass without it.", wait)
+}
+
+// forced is the request as the store will know it while it runs.
+func (j *journey) forced(g *grant) store.Forced {
+	d := &g.decide
+	return store.Forced{
+		ID: d.ID, Hold: g.decided.Hold, Subject: d.Subject, Units: d.Units,
+		HoldTTL: d.HoldTTL, Lease: d.Lease, MaxPerSubject: d.MaxPerSubject,
+		Scope: d.Scope, Fingerprint: d.Fingerprint,
+		Group: d.Group, Partition: d.Partition, Key: d.Key, KeyTTL: d.KeyTTL,
+	}
+}
