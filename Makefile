@@ -17,17 +17,15 @@ build:
 needs:
 	@.ci/needs
 
-# One package at a time starts its Redis and PostgreSQL: with more at once,
-# tests on a small machine measure each other.
 test: needs
-	$(GO) test -race -timeout 20m -p 2 ./...
+	$(GO) test -race -timeout 20m ./...
 
 check:
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; fi
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
-	$(LINT) run
+	$(LINT) run --allow-parallel-runners
 
 bench: needs
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -p 1 ./...
