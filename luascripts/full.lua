@@ -66,5 +66,4 @@ local function full_probed(s, outcome, ends)
   else
     full_next_probe(s, 0)
   end
-  s.notice = true
 end

@@ -25,7 +25,6 @@ local function slot_move(s, h, state, cause)
   slot_subject_count(s, h, from)
   slot_log(s, h, from, cause)
   slot_keep(s, h)
-  s.notice = true
 end
 
 -- A new hold, before its first move gives it a state.
@@ -72,6 +71,7 @@ local function slot_lapse(s, keep_unknown)
         h.expires = s.now + COPY_WINDOW
         slot_move(s, h, 'lapsed', 'lapse')
         lapsed = lapsed + 1
+        s.freed = true
       else
         h.expires = 0
         if h.state ~= 'unknown' then slot_move(s, h, 'unknown', 'lapse') end

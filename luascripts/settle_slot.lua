@@ -93,7 +93,7 @@ local function settle_slot(d, r, s)
   if not i or d.outcome == 'unknown' and h.attempts[i].lease == 0 then return end
 
   r.applied = true
-  s.notice = true
+  s.freed = true
   redis.call('ZREM', s.k.run, d.id)
   if d.outcome == 'unknown' then
     settle_unknown(d, s, h, i)

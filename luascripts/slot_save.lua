@@ -95,5 +95,5 @@ local function slot_save(s, us, retain)
   end
   for _, entry in ipairs(s.entries) do redis.call(unpack(entry)) end
   for _, key in ipairs({ s.k.hash, s.k.due, s.k.log }) do redis.call('PEXPIRE', key, int(retain)) end
-  if s.by_operator or s.notice and s.qw > s.now then redis.call('PUBLISH', s.k.channel, s.k.hash) end
+  if s.by_operator or s.freed and s.qw > s.now then redis.call('PUBLISH', s.k.channel, s.k.hash) end
 end

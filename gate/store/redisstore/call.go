@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -91,6 +92,22 @@ func (s *Store) attempts(ctx context.Context, op string, attempt func(ctx contex
 		return err
 	}
 	return s.failure(op, err, maybe || mayHaveRun(err))
+}
+
+// checkCall keeps out of the store what a packed hold could not carry. It is the
+// caller's mistake, no failure of the store.
+func checkCall(pool string, units int64, ids ...string) error {
+	if pool != "" && units < 1 {
+		return fmt.Errorf("%d units of pool %q: a hold takes 1 or more", units, pool)
+	}
+	for _, id := range ids {
+		for i := range len(id) {
+			if c := id[i]; !(c == '-' || c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z') {
+				return fmt.Errorf("id %q: use 16 to 64 of 0-9A-Za-z_-", id)
+			}
+		}
+	}
+	return nil
 }
 
 func flag(b bool) string {

@@ -16,6 +16,9 @@ const maxUnits = int64(1) << 40
 
 // Decide is one atomic step before forwarding.
 func (s *Store) Decide(ctx context.Context, d *store.Decide) (store.Decided, error) {
+	if err := checkCall(d.Pool, d.Units, d.ID); err != nil {
+		return store.Decided{}, err
+	}
 	if d.Units > maxUnits {
 		return store.Decided{Verdict: decision.OverCapacity}, nil
 	}

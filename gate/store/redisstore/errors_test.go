@@ -11,9 +11,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/testbed"
 	"github.com/slotgate/slotgate/luascripts"
+	"github.com/slotgate/slotgate/rules"
 )
 
 // fails makes a decide and returns how it failed.
@@ -323,6 +325,33 @@ func TestOpenRefusesOptionsThatCannotWork(t *testing.T) {
 			s.Close()
 			t.Errorf("%+v was taken", o)
 		}
+	}
+}
+
+// What would tear a packed hold never reaches Redis.
+func TestCallsThatCannotBePacked(t *testing.T) {
+	s := openStore(t, "127.0.0.1:1")
+	for _, change := range []func(*store.Decide){
+		func(d *store.Decide) { d.Units = 0 },
+		func(d *store.Decide) { d.Units = -1 },
+		func(d *store.Decide) { d.ID = "request|000000000001" },
+		func(d *store.Decide) { d.ID = "request:000000000001" },
+		func(d *store.Decide) { d.ID = "request,000000000001" },
+	} {
+		d := booking(1)
+		change(d)
+		var failure *store.Error
+		if got, err := s.Decide(context.Background(), d); err == nil || errors.As(err, &failure) {
+			t.Errorf("%d units, id %q: %+v, %v", d.Units, d.ID, got, err)
+		}
+		if got, err := s.Settle(context.Background(), settling(d, store.Decided{Hold: d.ID}, rules.Booked)); err == nil || errors.As(err, &failure) {
+			t.Errorf("%d units, id %q: %+v, %v", d.Units, d.ID, got, err)
+		}
+	}
+	d := booking(1)
+	d.Units = maxUnits + 1
+	if got, err := s.Decide(context.Background(), d); err != nil || got.Verdict != decision.OverCapacity {
+		t.Errorf("%d units: %s, %v", d.Units, got.Verdict, err)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/testbed"
@@ -86,9 +88,14 @@ func (w *wire) data() map[string]string {
 	}
 	data := map[string]string{}
 	for _, key := range keys {
-		if data[key], err = w.clear.client.Dump(ctx, key).Result(); err != nil {
+		dump, err := w.clear.client.Dump(ctx, key).Result()
+		if errors.Is(err, redis.Nil) {
+			continue // it has expired meanwhile
+		}
+		if err != nil {
 			w.Fatal(err)
 		}
+		data[key] = dump
 	}
 	return data
 }

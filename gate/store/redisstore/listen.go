@@ -61,10 +61,8 @@ func (s *Store) hear(ctx context.Context) (heard bool) {
 		}
 		asked = false
 		if time.Since(checked) > secretCheck {
-			// The store may be another one by now. A failure is no news: the call
-			// that needs the secret will tell.
 			checked = time.Now()
-			_ = s.shareSecret(ctx)
+			s.checkSecret(ctx)
 		}
 		switch m := message.(type) {
 		case *redis.Subscription:

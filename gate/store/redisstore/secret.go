@@ -18,9 +18,11 @@ const secretLife = 400 * 24 * time.Hour
 type secret struct {
 	configured bool
 	names      atomic.Pointer[names]
+	turn       chan struct{} // taken while the store is asked
 }
 
 func (s *secret) configure(text string) {
+	s.turn = make(chan struct{}, 1)
 	if text != "" {
 		s.configured = true
 		s.names.Store(newNames(text))
@@ -33,19 +35,37 @@ func (s *Store) current(ctx context.Context) (*names, error) {
 	if n := s.secret.names.Load(); n != nil {
 		return n, nil
 	}
+	select {
+	case s.secret.turn <- struct{}{}:
+		defer func() { <-s.secret.turn }()
+	case <-ctx.Done():
+		return nil, s.failure("secret", ctx.Err(), false)
+	}
+	if n := s.secret.names.Load(); n != nil {
+		return n, nil // others have asked meanwhile
+	}
 	if err := s.shareSecret(ctx); err != nil {
 		return nil, err
 	}
 	return s.secret.names.Load(), nil
 }
 
+// checkSecret looks whether the store, which may be another one by now, still has
+// the secret. A failure is no news: the call that needs the secret will tell.
+func (s *Store) checkSecret(ctx context.Context) {
+	if s.secret.configured {
+		return
+	}
+	s.secret.turn <- struct{}{}
+	defer func() { <-s.secret.turn }()
+	_ = s.shareSecret(ctx)
+}
+
 // shareSecret takes the secret that stands in the store. Where none does, it puts
 // there the one in use, or a new one: a store that lost its data gets the secret of
-// the first gate that comes back. Whoever is second takes what stands.
+// the first gate that comes back. Whoever is second takes what stands. The caller
+// has the turn.
 func (s *Store) shareSecret(ctx context.Context) error {
-	if s.secret.configured {
-		return nil
-	}
 	mine := ""
 	before := s.secret.names.Load()
 	if before != nil {
@@ -70,11 +90,12 @@ func (s *Store) shareSecret(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if before == nil {
-		s.secret.names.CompareAndSwap(nil, newNames(shared))
-	} else if before.secret != shared {
-		s.log.Warn("the store's secret has changed, keys and subjects of before are not recognised; configure store.secret to prevent this")
-		s.secret.names.CompareAndSwap(before, newNames(shared))
+	if before != nil && before.secret == shared {
+		return nil
 	}
+	if before != nil {
+		s.log.Warn("the store's secret has changed, keys and subjects of before are not recognised; configure store.secret to prevent this")
+	}
+	s.secret.names.Store(newNames(shared))
 	return nil
 }

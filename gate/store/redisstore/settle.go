@@ -9,6 +9,9 @@ import (
 
 // Settle is one atomic step after forwarding.
 func (s *Store) Settle(ctx context.Context, t *store.Settle) (store.Settled, error) {
+	if err := checkCall(t.Pool, t.Units, t.ID, t.Hold); err != nil {
+		return store.Settled{}, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	names, err := s.current(ctx)

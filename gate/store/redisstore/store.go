@@ -154,12 +154,12 @@ func (o Options) client() *redis.Options {
 }
 
 // freshClient dials for every call: a connection is too old as soon as it is back
-// in the pool.
+// in the pool, and hardly any waits there.
 func (o Options) freshClient() *redis.Options {
 	fresh := o.client()
 	fresh.PoolSize = max(1, o.PoolSize/4)
 	fresh.MaxActiveConns = fresh.PoolSize
-	fresh.ConnMaxLifetime = time.Nanosecond
+	fresh.ConnMaxLifetime, fresh.MaxIdleConns = time.Nanosecond, 1
 	return fresh
 }
 
