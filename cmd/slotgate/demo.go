@@ -21,7 +21,7 @@ students who want more seats than there are. Five acts, about 20 seconds:
   1, 2   an API that reads, decides and writes, over tables without constraints:
          without the gate, with the gate
   3, 4   the same over tables with constraints
-  5      as 4, and the gate loses its store in the middle of the storm
+  5      as 4 with fewer students, and the gate loses its store in mid-storm
 
 All of it runs in this process, on loopback ports. The figures are counted in
 the API's own database, not by what clients were told.
@@ -105,7 +105,7 @@ var demoActs = []demoAct{
 }
 
 func (a demoAct) String() string {
-	text := with(a.constraints) + " constraints, " + with(a.gate) + " gate"
+	text := withOrWithout(a.constraints) + " constraints, " + withOrWithout(a.gate) + " gate"
 	if a.outage {
 		text += ", store lost"
 	}

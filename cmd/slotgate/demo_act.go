@@ -9,14 +9,11 @@ import (
 
 	"github.com/slotgate/slotgate/cmd/legacybooking/booking"
 	"github.com/slotgate/slotgate/gate/store"
-	"github.com/slotgate/slotgate/gate/store/memstore"
 	"github.com/slotgate/slotgate/gate/storm"
 )
 
-const (
-	demoMemory  = 64 << 20        // bytes, of the store that is taken away
-	demoMaxTime = 2 * time.Minute // for one act, on a machine that is very busy
-)
+// demoMaxTime ends one act, on a machine that is far too busy.
+const demoMaxTime = 2 * time.Minute
 
 var errDemoStopped = errors.New("stopped before its end")
 
@@ -56,7 +53,7 @@ func (d *demo) play(ctx context.Context, act demoAct, progress func(storm.Progre
 	var given store.Store
 	var out *outage
 	if act.outage {
-		switched := &switchedStore{Store: memstore.New(memstore.Options{MaxMemory: demoMemory})}
+		switched := newSwitchedStore()
 		out = newOutage(switched, d.size.outageAfter, d.size.outageLasts)
 		given = switched
 		options.AfterCommit = out.booked

@@ -7,13 +7,20 @@ import (
 
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/gate/store/memstore"
 )
+
+const switchedMemory = 64 << 20 // bytes
 
 // switchedStore is a store that can be taken away: its calls then fail as those of
 // a store that nobody can connect to. Its data stay. Watches are hints and go on.
 type switchedStore struct {
-	store.Store
+	*memstore.Store
 	away atomic.Bool
+}
+
+func newSwitchedStore() *switchedStore {
+	return &switchedStore{Store: memstore.New(memstore.Options{MaxMemory: switchedMemory})}
 }
 
 var errSwitchedOff = errors.New("connection refused (the demo has taken the store away)")
@@ -72,6 +79,20 @@ func (s *switchedStore) Ledger(ctx context.Context, pool, slot string, limit int
 		return nil, err
 	}
 	return s.Store.Ledger(ctx, pool, slot, limit)
+}
+
+func (s *switchedStore) Touch(ctx context.Context, t *store.Touch) error {
+	if err := s.reach("touch"); err != nil {
+		return err
+	}
+	return s.Store.Touch(ctx, t)
+}
+
+func (s *switchedStore) Resume(ctx context.Context, q store.SlotQuery, gate string) error {
+	if err := s.reach("resume"); err != nil {
+		return err
+	}
+	return s.Store.Resume(ctx, q, gate)
 }
 
 func (s *switchedStore) Ping(ctx context.Context) error {

@@ -18,7 +18,7 @@ func writeDemoTable(w io.Writer, rows []*demoRow) {
 	fmt.Fprintf(w, "%24s%9s%7s%6s%9s%7s%9s%8s%7s%7s\n%s\n", "", "made", "seats", "sold", "twice", "sent", "backend", "errors", "ms", "ms", demoRule)
 	for i, row := range rows {
 		if i == 0 || row.act.constraints != rows[i-1].act.constraints {
-			fmt.Fprintf(w, "API over tables %s constraints\n", with(row.act.constraints))
+			fmt.Fprintf(w, "API over tables %s constraints\n", withOrWithout(row.act.constraints))
 		}
 		fmt.Fprintf(w, "%-24s%9d%7d%s%s%7d%9d%8d%7s%7s%s\n", row.label(), row.Bookings, row.Seats,
 			damage(paint, 6, row.Oversold), damage(paint, 9, row.Duplicates), row.Requests,
@@ -32,7 +32,7 @@ func writeDemoTable(w io.Writer, rows []*demoRow) {
 	}
 }
 
-func with(it bool) string {
+func withOrWithout(it bool) string {
 	if it {
 		return "with"
 	}
@@ -40,7 +40,7 @@ func with(it bool) string {
 }
 
 func (r *demoRow) label() string {
-	label := "  " + with(r.act.gate) + " gate"
+	label := "  " + withOrWithout(r.act.gate) + " gate"
 	if r.act.outage {
 		label += ", store lost"
 	}
