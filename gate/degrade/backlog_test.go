@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,15 +92,17 @@ func TestBacklogIsBoundedAndKeepsTheOldest(t *testing.T) {
 func TestBacklogLeavesOutAnswersBeforeItRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var taken []*store.Settle
-		up := false
+		var up atomic.Bool
 		b := NewBacklog(func(_ context.Context, s *store.Settle) (store.Settled, error) {
-			if !up {
+			if !up.Load() {
 				return store.Settled{}, errDown
 			}
 			taken = append(taken, s)
 			return store.Settled{}, nil
 		}, func(*store.Settle, store.Settled) {}, slog.New(slog.DiscardHandler))
-		large := func() *store.Settle { return &store.Settle{ID: "large", Keep: true, Answer: make([]byte, maxAnswers/4)} }
+		large := func() *store.Settle {
+			return &store.Settle{ID: "large", Keep: true, Answer: make([]byte, maxAnswers/4)}
+		}
 		for range 4 {
 			b.Add(large())
 		}
@@ -112,7 +115,7 @@ func TestBacklogLeavesOutAnswersBeforeItRefuses(t *testing.T) {
 		if fifth.Answer == nil {
 			t.Fatal("the caller's own was changed")
 		}
-		up = true
+		up.Store(true)
 		b.Retry()
 		synctest.Wait()
 		for i, s := range taken {
