@@ -35,6 +35,9 @@ func (j *journal) open() (_ *journal, waiting []*entry, err error) {
 		err = j.start(h)
 	}
 	if err != nil {
+		if j.file != nil {
+			j.file.file.Close()
+		}
 		j.lock.Close()
 		return nil, nil, fmt.Errorf("journal %s: %w", j.path, err)
 	}
@@ -60,7 +63,7 @@ func (j *journal) read() (history, error) {
 			"journal", j.path, "at_byte", h.damage, "read", len(h.waiting), "kept_as", kept)
 	}
 	if h.torn > 0 {
-		j.log.Warn("the journal's last write was cut short; no request was told that it had been made",
+		j.log.Warn("the journal's last write was cut short and is dropped",
 			"journal", j.path, "bytes", h.torn)
 	}
 	if len(h.waiting) > 0 {
