@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -152,7 +153,7 @@ func (d *demo) perform(ctx context.Context, play demoPlayer) error {
 	}
 	writeDemoTable(d.stdout, rows)
 	if file != nil {
-		if err := writeDemoJSON(file, d.seed, rows); err != nil {
+		if err := errors.Join(writeDemoJSON(file, d.seed, rows), file.Close()); err != nil {
 			return err
 		}
 	}

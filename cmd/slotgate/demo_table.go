@@ -78,7 +78,7 @@ func inMilliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.0f", ms)
 }
 
-var outageDecisions = []string{"admitted", "passthrough", "replayed", "sold-out", "duplicate"}
+var outageDecisions = []string{"admitted", "passthrough", "replayed", "sold-out", "in-flight"}
 
 // writeOutageTable shows act 5 in time: bookings in the database, and what clients
 // were told by Gate-Decision.
