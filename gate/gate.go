@@ -38,6 +38,8 @@ type Gate struct {
 	meter   Meter
 	log     *slog.Logger
 	started time.Time
+	// revision tells this configuration from others.
+	revision string
 }
 
 // New makes a gate. Close ends its background work.
@@ -54,6 +56,8 @@ func New(o Options) (*Gate, error) {
 		meter:   o.Meter,
 		log:     o.Logger,
 		started: time.Now(),
+
+		revision: revision(o.Config),
 	}
 	for name, pool := range o.Set.Pools {
 		g.queues[name] = newQueue(pool.Queue.Size)
@@ -62,8 +66,7 @@ func New(o Options) (*Gate, error) {
 		g.routes = append(g.routes, newRoute(rule, o.Config))
 	}
 	g.local = degrade.NewLocal(slices.ContainsFunc(o.Set.Rules, func(r *rules.Rule) bool { return r.OnStoreFailure == "local" }))
-	returner, _ := o.Store.(degrade.Returner)
-	g.back = degrade.NewRecovery(g.store, returner, o.Logger)
+	g.back = degrade.NewRecovery(g.store, o.Logger)
 	var err error
 	if g.backlog, err = degrade.OpenBacklog(o.Config.Store.Journal, g.back.Settle, g.noteSettled, o.Logger); err != nil {
 		_ = g.local.Close()
@@ -77,7 +80,11 @@ func New(o Options) (*Gate, error) {
 // the store. It may be called twice.
 func (g *Gate) Close(ctx context.Context) {
 	if left := g.backlog.Close(ctx); left > 0 {
-		g.log.Warn("stopped before the store took every settlement; their holds lapse", "left", left)
+		if g.config.Store.Journal == "" {
+			g.log.Warn("stopped before the store took every settlement; their holds lapse", "left", left)
+		} else {
+			g.log.Warn("stopped before the store took every settlement; the journal keeps the rest for the next start", "left", left)
+		}
 	}
 	g.back.Close()
 	for _, r := range g.routes {
@@ -87,23 +94,24 @@ func (g *Gate) Close(ctx context.Context) {
 }
 
 // Route finds the rule of a request from its head. A nil Match.Rule and a nil
-// Reply mean that the request is not gated and is to be passed on untouched; a
-// Reply is the answer to a request that could be read in two ways.
-func (g *Gate) Route(req *Request) (rules.Match, *Reply) {
+// Reply mean that no rule is for it; off that one is, but is switched off: the
+// request is to be passed on untouched. A Reply is the answer to a request that
+// could be read in two ways.
+func (g *Gate) Route(req *Request) (m rules.Match, off bool, reply *Reply) {
 	m, refusal := g.set.Match(&req.Request)
 	if m.Rule != nil && g.routes[m.Rule.Index].mode() == modeOff {
-		return rules.Match{}, nil
+		return rules.Match{}, true, nil
 	}
 	if refusal == nil {
-		return m, nil
+		return m, false, nil
 	}
 	j := journey{gate: g, req: req, match: m, began: time.Now()}
 	if m.Rule != nil {
 		j.route = g.routes[m.Rule.Index]
 	}
-	reply := j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0)
+	reply = j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0)
 	g.meter.Request(reply.Rule, reply.Decision, time.Since(j.began), time.Since(j.began))
-	return m, reply
+	return m, false, reply
 }
 
 // journey is one gated request on its way through Serve.

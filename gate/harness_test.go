@@ -249,7 +249,7 @@ func (f *fixture) book(c call) *Reply {
 		name, value, _ := strings.Cut(field, ": ")
 		req.Header = append(req.Header, rules.Field{Name: name, Value: value})
 	}
-	m, reply := f.Route(req)
+	m, _, reply := f.Route(req)
 	if reply == nil && m.Rule == nil {
 		return nil
 	}

@@ -29,7 +29,7 @@ type Status struct {
 	UpstreamBreaker int
 	Waiting         map[string]int // by pool
 	SettleBacklog   int
-	SettlementsLost int64
+	SettlementsLost int64 // found no room in the backlog
 	Bound           map[string]string // by pool, while degraded
 	StartedAt       time.Time
 	Revision        string // of the configuration
@@ -105,7 +105,7 @@ func (g *Gate) Status() Status {
 		SettlementsLost: g.backlog.Lost(),
 		Bound:           map[string]string{},
 		StartedAt:       g.started,
-		Revision:        revision(g.config),
+		Revision:        g.revision,
 	}
 	s.Degraded = g.back.Away()
 	for pool, q := range g.queues {

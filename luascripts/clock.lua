@@ -9,6 +9,10 @@ local function clock(ahead)
   return math.floor(us / 1000), us
 end
 
+-- The last ARGV of every script is the store's run as the gate knows it on this
+-- connection, id|changed: changed is 1 once any gate has seen the run change.
+local RUN, RUN_CHANGED = string.match(ARGV[#ARGV], '^(.*)|([01])$')
+
 -- Lua prints large numbers as 1.7e+15 and replies lose fractions, so whole numbers
 -- leave a script as text.
 local function int(n)

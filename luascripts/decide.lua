@@ -13,10 +13,10 @@
 --       20 keyed 0|1  21 key ttl, ms  22 scope hash  23 bare replay 0|1
 --       24 fingerprint  25 retry unknown 0|1  26 wait, ms  27 awaits an answer 0|1
 --       28 charged 0|1  then interval in µs (0 none) and burst of the limits
---       29 30 subject  31 32 client  33 34 slot
+--       29 30 subject  31 32 client  33 34 slot  35 run
 -- Reply verdict, hold, adopted 0|1, probe 0|1, release counter, owner,
---       may replay 0|1, answer, retry after in ms, holds lapsed, then for each
---       limit looked at: name, remaining, reset in ms. All are strings.
+--       may replay 0|1, answer, retry after in ms, holds lapsed, units left (-1 not
+--       known), then for each limit looked at: name, remaining, reset in ms. All are strings.
 
 local now, us = clock(ARGV[1])
 local resent, gated, keyed = ARGV[2] == '1', ARGV[6] == '1', ARGV[20] == '1'
@@ -36,10 +36,16 @@ local rec, s
 
 local function bool(b) return b and '1' or '0' end
 
+local function units_left()
+  local capacity = s and slot_capacity(s, d.capacity) or LEARNED
+  if capacity == LEARNED then return -1 end
+  return math.max(0, capacity - s.conf - s.held)
+end
+
 local function answer()
   local admitted = r.verdict == 'admitted'
   local reply = { r.verdict, r.hold, bool(r.adopted), bool(admitted and r.probe), int(r.seen or s and s.rel or 0),
-    r.owner, bool(r.may_replay), r.answer, int(r.retry), int(r.lapsed) }
+    r.owner, bool(r.may_replay), r.answer, int(r.retry), int(r.lapsed), int(units_left()) }
   for _, state in ipairs(r.limits) do
     reply[#reply + 1] = state.limit.name
     reply[#reply + 1] = int(state.remaining)

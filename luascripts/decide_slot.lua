@@ -67,7 +67,7 @@ local function decide_units(d, r, s)
     r.verdict = 'closed'
   elseif opens > s.now then
     r.verdict, r.retry = 'not_open', opens - s.now
-  elseif capacity ~= LEARNED and d.units > capacity then
+  elseif capacity > 0 and d.units > capacity then
     r.verdict = 'over_capacity'
   elseif capacity ~= LEARNED and s.conf + s.held + d.units > capacity then
     r.verdict, r.retry = 'sold_out', next_lapse(d, s, capacity)
@@ -84,7 +84,7 @@ end
 -- Step 11: room at the backend.
 local function decide_room(d, r, s)
   local room = d.max_inflight
-  if slot_capacity(s, d.capacity) == LEARNED and (room == 0 or room > LEARNED_INFLIGHT) then
+  if (slot_is_dirty(s) or slot_capacity(s, d.capacity) == LEARNED) and (room == 0 or room > LEARNED_INFLIGHT) then
     room = LEARNED_INFLIGHT
   end
   local awaited = '(' .. int(s.now)

@@ -33,10 +33,11 @@ var (
 	SlotRead    = assemble("slot_read", slotParts, "slot_view")
 	SlotChange  = assemble("slot_change", slotParts, "slot_view")
 	SlotRelease = assemble("slot_release", slotParts)
+	Touch       = assemble("touch", slotParts, "key")
 )
 
 // All lists the scripts.
-func All() []*Script { return []*Script{Decide, Settle, SlotRead, SlotChange, SlotRelease} }
+func All() []*Script { return []*Script{Decide, Settle, SlotRead, SlotChange, SlotRelease, Touch} }
 
 // assemble puts the parts in front of an entry. The first line makes Redis refuse
 // keys of several cluster slots, and memory shortage before the script starts.

@@ -11,7 +11,7 @@
 --       11 hold_ttl, ms  12 retain, ms  13 max_per_subject  14 keep_unknown 0|1
 --       15 release counter seen  16 probe 0|1  17 subject hash  18 subject text
 --       19 keyed 0|1  20 key ttl, ms  21 keep 0|1  22 answer  23 scope hash
---       24 fingerprint
+--       24 fingerprint  25 run
 -- Reply applied 0|1, the hold's state, late 0|1, units oversold. All are strings.
 
 local now, us = clock(ARGV[1])

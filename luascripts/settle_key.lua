@@ -19,7 +19,9 @@ local function settle_key(d, r, rec, answer_key, gated)
     else
       redis.call('DEL', rec.key)
     end
-  elseif rec.state == 'none' and d.keep and not unknown then
+  elseif d.keep and not unknown and (rec.state == 'none' or r.unseen and rec.fingerprint == d.fingerprint
+    and (rec.state == 'unknown' or rec.overdue)) then
+    -- Lost, or written back after an outage: over none or unknown only.
     key_write(rec, d.key_ttl, { 'st', 'done', 'own', d.id, 'hold', d.hold, 'fp', d.fingerprint,
       'sc', d.scope, 'lease', '0', 'wait', '0', 'ans', d.answer })
   end

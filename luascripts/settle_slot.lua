@@ -21,7 +21,7 @@ local function settle_mark(d, s, h, released)
   if d.outcome == 'sold_out' then
     full_mark(s, h.units, d.seen, is_probe)
   elseif is_probe then
-    full_probed(s, d.outcome, h.state == 'confirmed' and slot_capacity(s, d.capacity) ~= LEARNED)
+    full_probed(s, d.outcome, h.state == 'confirmed' and not slot_is_dirty(s) and slot_capacity(s, d.capacity) ~= LEARNED)
   elseif released and d.outcome ~= 'busy' and d.outcome ~= 'never_sent' then
     full_release(s)
   end
@@ -65,7 +65,7 @@ end
 -- A hold that this store never saw: only a booking leaves a trace, and whatever is
 -- definite keeps a late copy of its decide from taking units.
 local function settle_unseen(d, r, s)
-  r.applied = true
+  r.applied, r.unseen = true, true
   if d.outcome == 'unknown' then return end
   local h = slot_new_hold(s, d.hold, d.units, d.subject, d.text, d.fingerprint, d.scope)
   local after = settled_state(d, s, h, false)

@@ -1,8 +1,10 @@
--- A slot is a hash. Three fields are its own state, each packed with "|" between:
+-- A slot is a hash. These fields are its own state, each packed with "|" between:
 --
 --   s   version of the form|exp|conf|held|adm|ref|rel|ver|qw|idx
 --   m   full|probeat|pause|probelease|probe    (full.lua; only while marked)
 --   o   closed|own|opens                       (only if an operator set any)
+--   r   the run of the store under which the counters were verified
+--   d   gate:until,gate:until,…  of gates that passed requests by (only while any)
 --
 --   exp    when the idle slot is dropped         conf   units of confirmed holds
 --   held   units of held, pending, unknown ones  adm    units ever admitted
@@ -11,7 +13,7 @@
 --   idx    when the pool's index last heard of the slot
 --   closed 0 or 1   own capacity, "" as configured   opens at, "" as configured
 --
--- Beside them stand h:ID (hold.lua), t:ID (the hold an adopting attempt goes on
+-- Beside these stand h:ID (hold.lua), t:ID (the hold an adopting attempt goes on
 -- under) and u:HASH (subject.lua). Around the hash, under the same hash tag:
 --
 --   due   zset of hold ids: when an open hold lapses or a finished one is forgotten;
@@ -65,21 +67,26 @@ end
 
 -- Fields named in extra are fetched along.
 local function slot_load(k, now, extra)
-  local got = redis.call('HMGET', k.hash, 's', 'm', 'o', unpack(extra))
+  local got = redis.call('HMGET', k.hash, 's', 'm', 'o', 'r', 'd', unpack(extra))
   local s = {
     k = k, now = now, known = false, fields = {}, holds = {}, subjects = {}, attempts = {}, entries = {},
     exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
     full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
+    run = RUN_CHANGED == '0' and RUN or 'none', dirty = {},
   }
   if got[1] then
     slot_unpack(s, got[1], got[2], got[3])
     s.known = true
+    s.run = got[4] or 'none'
+    for gate, till in string.gmatch(got[5] or '', '([^:,]+):(%d+)') do
+      if tonumber(till) > now then s.dirty[gate] = tonumber(till) end
+    end
     if s.exp <= now then
       redis.call('DEL', k.hash, k.due, k.run, k.log)
       return slot_load(k, now, extra)
     end
   end
-  for i, name in ipairs(extra) do s.fields[name] = got[i + 3] end
+  for i, name in ipairs(extra) do s.fields[name] = got[i + 5] end
   return s
 end
 
@@ -125,7 +132,13 @@ local function slot_wait(s, wait)
   end
 end
 
+-- Whether the counters are those of the store's present run (design H16).
+local function slot_verified(s) return s.run == RUN end
+
+local function slot_is_dirty(s) return next(s.dirty) ~= nil end
+
 local function slot_capacity(s, configured)
+  if not slot_verified(s) then return LEARNED end
   return s.own ~= '' and tonumber(s.own) or configured
 end
 

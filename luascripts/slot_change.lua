@@ -6,6 +6,7 @@
 --       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 holds wanted
 --       8 capacity: "" stays, "clear" as configured, or units
 --       9 closed: "" stays, 0 or 1  10 opens at: "" stays, "clear" the pool's, or ms
+--       11 verify 0|1  12 run
 -- Reply slot_view.lua. A copy of the call changes nothing and sees the slot as it
 --       is by then.
 
@@ -20,7 +21,9 @@ if not finished(now, KEYS[6], KEYS[6]) then
   if capacity ~= '' then s.own = capacity ~= 'clear' and capacity or '' end
   if closed ~= '' then s.closed = closed end
   if opens ~= '' then s.opens = opens ~= 'clear' and opens or '' end
-  if capacity ~= '' or closed == '0' then full_release(s) end
+  local verify = ARGV[11] == '1'
+  if verify or capacity ~= '' then s.run, s.verified = RUN, true end
+  if verify or capacity ~= '' or closed == '0' then full_release(s) end
   s.by_operator = true
   finish(KEYS[6], '', now)
 end

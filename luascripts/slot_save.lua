@@ -77,6 +77,16 @@ local function slot_save(s, us, retain)
   elseif s.marked then
     unset[#unset + 1] = 'm'
   end
+  if s.dirtied then
+    local marks = {}
+    for gate, till in pairs(s.dirty) do marks[#marks + 1] = gate .. ':' .. int(till) end
+    if #marks > 0 then
+      set[#set + 1] = 'd'
+      set[#set + 1] = table.concat(marks, ',')
+    else
+      unset[#unset + 1] = 'd'
+    end
+  end
   if s.by_operator then
     set[#set + 1] = 'o'
     set[#set + 1] = slot_pack_operator(s)
@@ -86,6 +96,10 @@ local function slot_save(s, us, retain)
   slot_touch_index(s, us, retain)
   s.ver = s.ver + 1
   s.exp = s.now + retain
+  if not s.known or s.verified then
+    set[#set + 1] = 'r'
+    set[#set + 1] = s.run
+  end
   redis.call('HSET', s.k.hash, 's', slot_pack_state(s), unpack(set))
   if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
   if s.starts then
@@ -95,5 +109,5 @@ local function slot_save(s, us, retain)
   end
   for _, entry in ipairs(s.entries) do redis.call(unpack(entry)) end
   for _, key in ipairs({ s.k.hash, s.k.due, s.k.log }) do redis.call('PEXPIRE', key, int(retain)) end
-  if s.by_operator or s.freed and s.qw > s.now then redis.call('PUBLISH', s.k.channel, s.k.hash) end
+  if s.by_operator or s.dirtied or s.freed and s.qw > s.now then redis.call('PUBLISH', s.k.channel, s.k.hash) end
 end

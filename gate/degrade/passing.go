@@ -71,7 +71,7 @@ func (r *Recovery) touchAll(ctx context.Context) bool {
 		if slot == nil {
 			return true
 		}
-		if err := r.guard.call("touch", func() error { return r.store.Touch(ctx, t) }); err != nil {
+		if err := r.guard.call("touch", func() error { return r.guard.Store.Touch(ctx, t) }); err != nil {
 			return false
 		}
 		r.noteTouched(slot, passing)

@@ -35,7 +35,6 @@ const (
 // concurrent use.
 type Recovery struct {
 	guard   *Guard
-	store   Returner
 	backlog *Backlog
 	log     *slog.Logger
 	gate    string // this process's name in marks
@@ -53,12 +52,6 @@ type Recovery struct {
 	stopped chan struct{}
 }
 
-// Returner is what a store offers a gate that comes back to it.
-type Returner interface {
-	Touch(ctx context.Context, t *store.Touch) error
-	Resume(ctx context.Context, q store.SlotQuery, gate string) error
-}
-
 const (
 	normal    int32 = iota // go by the store
 	away                   // go on without it
@@ -74,9 +67,9 @@ type touchedSlot struct {
 
 // NewRecovery starts watching over guard. What it has to settle goes through
 // backlog, which must be made with Recovery.Settle and set by Start.
-func NewRecovery(guard *Guard, returner Returner, log *slog.Logger) *Recovery {
+func NewRecovery(guard *Guard, log *slog.Logger) *Recovery {
 	return &Recovery{
-		guard: guard, store: returner, log: log, gate: rand.Text(),
+		guard: guard, log: log, gate: rand.Text(),
 		changed: make(chan struct{}), touched: make(map[slotName]*touchedSlot),
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
@@ -274,7 +267,7 @@ func (r *Recovery) finish() (slots []store.SlotQuery, done bool) {
 // resume ends the marks. One that cannot be ended ends by its lease.
 func (r *Recovery) resume(ctx context.Context, slots []store.SlotQuery) {
 	for _, q := range slots {
-		if err := r.store.Resume(ctx, q, r.gate); err != nil {
+		if err := r.guard.Store.Resume(ctx, q, r.gate); err != nil {
 			r.log.Warn("a touched slot stays marked for a few seconds", "pool", q.Pool, "error", err)
 			return
 		}

@@ -23,13 +23,13 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	defer body.done()
 	req.ReadBody = body.readAll
 
-	match, reply := s.gate.Route(req)
+	match, off, reply := s.gate.Route(req)
 	switch {
 	case reply != nil:
 		s.writeReply(ctx, req, reply)
 	case match.Rule != nil:
 		s.serve(ctx, req, match, body)
-	case s.config.Unmatched == "reject":
+	case !off && s.config.Unmatched == "reject":
 		s.writeOwn(ctx, notFound(req))
 	default:
 		s.pass(ctx, req, in, body)

@@ -260,6 +260,14 @@ func TestNoLineIsInjected(t *testing.T) {
 	}
 }
 
+func TestARuleThatIsOffIsPassedOnAllTheSame(t *testing.T) {
+	f := start(t, echo(t).URL, &testGate{off: "/off"}, func(c *rules.ServerConfig) { c.Unmatched = "reject" })
+	resp, _ := ask(t, f.addr, "GET /off HTTP/1.1\r\nHost: x\r\n\r\n")
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("%d", resp.StatusCode)
+	}
+}
+
 func TestUnmatchedCanBeRefused(t *testing.T) {
 	f := start(t, "", nil, func(c *rules.ServerConfig) { c.Unmatched = "reject" })
 	c := dial(t, f.addr)

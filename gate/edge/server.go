@@ -21,7 +21,7 @@ import (
 type Gate interface {
 	// Route finds the rule of a request from its head: no rule and no reply
 	// means that the request is passed on.
-	Route(*gate.Request) (rules.Match, *gate.Reply)
+	Route(*gate.Request) (match rules.Match, off bool, reply *gate.Reply)
 	Serve(*gate.Request, rules.Match) *gate.Reply
 }
 

@@ -45,16 +45,18 @@ type fixture struct {
 type testGate struct {
 	serve func(*gate.Request) *gate.Reply
 	route func(*gate.Request) (rules.Match, *gate.Reply)
+	off   string // the path of a rule that is off
 }
 
-func (g *testGate) Route(r *gate.Request) (rules.Match, *gate.Reply) {
+func (g *testGate) Route(r *gate.Request) (rules.Match, bool, *gate.Reply) {
 	if g.route != nil {
-		return g.route(r)
+		m, reply := g.route(r)
+		return m, false, reply
 	}
 	if strings.HasPrefix(r.Path, "/book") {
-		return rules.Match{Rule: &rules.Rule{}}, nil
+		return rules.Match{Rule: &rules.Rule{}}, false, nil
 	}
-	return rules.Match{}, nil
+	return rules.Match{}, r.Path == g.off, nil
 }
 
 func (g *testGate) Serve(r *gate.Request, _ rules.Match) *gate.Reply { return g.serve(r) }

@@ -39,6 +39,11 @@ type Store interface {
 	WatchKey(d *Decide) Watch
 	WatchSlot(pool, slot string) Watch
 
+	// Touch and Resume are how a gate comes back from an outage of the store. See
+	// the package documentation.
+	Touch(ctx context.Context, t *Touch) error
+	Resume(ctx context.Context, q SlotQuery, gate string) error
+
 	// Slot reads one slot after applying its due lapses; ErrNoSlot when it was
 	// never seen.
 	Slot(ctx context.Context, q SlotQuery) (Slot, error)

@@ -17,14 +17,15 @@ type call struct {
 	op     string
 	script *luascripts.Script
 	keys   []string
-	// args are ARGV from the fourth on: the first three are the same in every
-	// script (clock ahead, resent, channel of notices) and are added by command.
+	// args are ARGV from the fourth to the last but one: the first three are the
+	// same in every script (clock ahead, resent, channel of notices), and so is the
+	// last, the store's run. command adds them.
 	args []any
 }
 
 // command is EVALSHA, or EVAL where Redis does not know the script.
 func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis.Cmd {
-	words := make([]any, 0, 6+len(c.keys)+len(c.args))
+	words := make([]any, 0, 7+len(c.keys)+len(c.args))
 	if whole {
 		words = append(words, "EVAL", c.script.Source)
 	} else {
@@ -35,7 +36,7 @@ func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis
 		words = append(words, key)
 	}
 	words = append(words, s.ahead.Load(), flag(resent), s.keys.Channel())
-	return redis.NewCmd(ctx, append(words, c.args...)...)
+	return redis.NewCmd(ctx, append(append(words, c.args...), &s.runs)...)
 }
 
 // run sends a call and returns its raw reply; redis.Nil where the script said nil.

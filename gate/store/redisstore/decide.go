@@ -20,7 +20,7 @@ func (s *Store) Decide(ctx context.Context, d *store.Decide) (store.Decided, err
 		return store.Decided{}, err
 	}
 	if d.Units > maxUnits {
-		return store.Decided{Verdict: decision.OverCapacity}, nil
+		return store.Decided{Verdict: decision.OverCapacity, Left: -1}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -94,13 +94,14 @@ func appendLimit(args []any, l store.Limit, applies bool) []any {
 func encodeFingerprint(f [32]byte) string { return base64.RawURLEncoding.EncodeToString(f[:]) }
 
 func decodeDecided(raw any, d *store.Decide) (store.Decided, error) {
-	r := newReply("decide", raw, 10)
+	r := newReply("decide", raw, 11)
 	decided := store.Decided{
 		Verdict: r.verdict(), Hold: r.text(), Adopted: r.flag(), Probe: r.flag(), ReleaseSeq: r.count(),
 		Owner: r.text(), MayReplay: r.flag(),
 	}
 	answer := r.text()
 	decided.RetryAfter, decided.Lapsed = r.millis(), int(r.count())
+	decided.Left = r.units()
 	for r.more() {
 		state := store.LimitState{Name: r.text(), Remaining: int(r.count()), Reset: r.millis()}
 		switch state.Name {

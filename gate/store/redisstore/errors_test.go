@@ -224,7 +224,7 @@ func TestANewerVersionIsNamed(t *testing.T) {
 // come from whatever else answers at the address.
 func TestRepliesOfAnotherShape(t *testing.T) {
 	list := func(values ...any) any { return values }
-	good := list("admitted", "request-000000000001", "0", "0", "0", "", "0", "", "0", "0")
+	good := list("admitted", "request-000000000001", "0", "0", "0", "", "0", "", "0", "0", "-1")
 	if _, err := decodeDecided(good, booking(1)); err != nil {
 		t.Fatal(err)
 	}

@@ -88,6 +88,11 @@ func (w *wire) data() map[string]string {
 	}
 	data := map[string]string{}
 	for _, key := range keys {
+		// A hash is dumped in an order that changes while Redis resizes its table.
+		if fields, err := w.clear.client.HGetAll(ctx, key).Result(); err == nil && len(fields) > 0 {
+			data[key] = fmt.Sprint(fields)
+			continue
+		}
 		dump, err := w.clear.client.Dump(ctx, key).Result()
 		if errors.Is(err, redis.Nil) {
 			continue // it has expired meanwhile
@@ -379,7 +384,7 @@ func TestALostReplyChargesALimitOnce(t *testing.T) {
 	d.Capacity = 0
 	d.Units = 1
 	cut := w.proxy.CutAfter("EVALSHA", 1)
-	got := w.decide(d, decision.OverCapacity)
+	got := w.decide(d, decision.SoldOut)
 	<-cut
 	if got.Limits[0].Name != "subject" || got.Limits[0].Remaining != 2 {
 		t.Fatalf("limits %+v, want one of three charged", got.Limits)

@@ -73,6 +73,15 @@ func (r *reply) count() int64 {
 	return n
 }
 
+// units is a number of units, or -1 where it is not known.
+func (r *reply) units() int64 {
+	if r.more() && r.values[r.next] == "-1" {
+		r.next++
+		return -1
+	}
+	return r.count()
+}
+
 func (r *reply) millis() time.Duration {
 	n := r.count()
 	if n > math.MaxInt64/int64(time.Millisecond) {

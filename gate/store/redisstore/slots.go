@@ -43,18 +43,24 @@ func (s *Store) encodeRead(q store.SlotQuery, holds int) *call {
 
 // decodeSlot reads what slot_view.lua replies.
 func decodeSlot(op string, raw any, q store.SlotQuery) (store.Slot, error) {
-	r := newReply(op, raw, 8)
+	r := newReply(op, raw, 10)
 	own := r.text()
 	slot := store.Slot{Pool: q.Pool, Slot: q.Slot, Capacity: q.Capacity, OpensAt: q.OpensAt,
 		Confirmed: r.count(), Held: r.count(), Closed: r.flag()}
 	opens := r.text()
 	slot.Full, slot.Version, slot.Inflight = r.count(), r.count(), int(r.count())
+	touched := r.flag()
+	slot.Verified = r.flag()
+	slot.Dirty = touched || !slot.Verified
 	if own != "" {
 		units, err := strconv.ParseInt(own, 10, 64)
 		if err != nil || units < store.Learned {
 			r.fail("a capacity", own)
 		}
 		slot.Capacity, slot.Own = units, true
+	}
+	if !slot.Verified {
+		slot.Capacity = store.Learned
 	}
 	if opens != "" {
 		at, err := strconv.ParseInt(opens, 10, 64)
@@ -186,7 +192,7 @@ func (s *Store) Change(ctx context.Context, q store.SlotQuery, c store.SlotChang
 	slot := s.keys.Slot(q.Pool, q.Slot)
 	raw, err := s.run(ctx, &call{op: "change", script: luascripts.SlotChange,
 		keys: []string{slot.State, slot.Due, slot.Running, slot.Ledger, s.keys.Index(q.Pool), slot.Tombstone(s.nextCall())},
-		args: []any{q.Slot, life(q.Retain, 0, 0), flag(q.KeepUnknown), listedHolds, capacity, closed, opens},
+		args: []any{q.Slot, life(q.Retain, 0, 0), flag(q.KeepUnknown), listedHolds, capacity, closed, opens, flag(c.Verify)},
 	})
 	if err != nil {
 		return store.Slot{}, err

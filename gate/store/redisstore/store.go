@@ -51,6 +51,8 @@ type Store struct {
 	log     *slog.Logger
 	observe func(op string, took time.Duration, err error)
 
+	runs runs
+
 	client *redis.Client // first attempts, and notices
 	fresh  *redis.Client // second attempts: never reuses a connection
 
@@ -81,16 +83,20 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		keys:    luascripts.Keys{Prefix: o.Prefix},
 		log:     o.Logger,
 		observe: o.Observe,
-		client:  redis.NewClient(o.client()),
-		fresh:   redis.NewClient(o.freshClient()),
 		watches: newWatches(),
 		stop:    stop, stopped: make(chan struct{}),
 		instance: rand.Text()[:12],
 	}
+	first, fresh := o.client(), o.freshClient()
+	first.OnConnect, fresh.OnConnect = s.greet, s.greet
+	s.client, s.fresh = redis.NewClient(first), redis.NewClient(fresh)
 	s.secret.configure(o.Secret)
 	go func() {
 		defer close(s.stopped)
+		var background sync.WaitGroup
+		background.Go(func() { s.watchRun(listening) })
 		s.listen(listening)
+		background.Wait()
 	}()
 	return s, nil
 }

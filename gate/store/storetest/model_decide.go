@@ -95,7 +95,7 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 	}
 	capacity := m.capacity(d.Slot, d.Capacity) // 9
 	if capacity != store.Learned {
-		if d.Units > capacity {
+		if capacity > 0 && d.Units > capacity {
 			return say(decision.OverCapacity)
 		}
 		if m.units(d.Slot, "", isTaken)+d.Units > capacity {

@@ -1,0 +1,82 @@
+package redisstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/luascripts"
+)
+
+// touchBatch bounds the requests that one script registers.
+const touchBatch = 64
+
+// Touch marks a slot and registers the requests of it that are still at the
+// backend.
+func (s *Store) Touch(ctx context.Context, t *store.Touch) error {
+	ids := []string{t.Gate}
+	for _, f := range t.Forced {
+		ids = append(ids, f.ID, f.Hold)
+		if err := checkCall(t.Query.Pool, f.Units); err != nil {
+			return err
+		}
+	}
+	if err := checkCall("", 0, ids...); err != nil {
+		return err
+	}
+	// The mark comes with the first batch, before anybody is admitted.
+	for first := 0; ; first += touchBatch {
+		last := min(first+touchBatch, len(t.Forced))
+		if err := s.touch(ctx, t.Query, t.Gate, t.Lease, t.Forced[first:last]); err != nil || last == len(t.Forced) {
+			return err
+		}
+	}
+}
+
+// Resume ends a gate's mark.
+func (s *Store) Resume(ctx context.Context, q store.SlotQuery, gate string) error {
+	if err := checkCall("", 0, gate); err != nil {
+		return err
+	}
+	return s.touch(ctx, q, gate, 0, nil)
+}
+
+func (s *Store) touch(ctx context.Context, q store.SlotQuery, gate string, lease time.Duration, forced []store.Forced) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	names, err := s.current(ctx)
+	if err != nil {
+		return err
+	}
+	raw, err := s.run(ctx, s.encodeTouch(names, q, gate, lease, forced))
+	if err != nil {
+		return err
+	}
+	r := newReply("touch", []any{raw}, 1)
+	r.count()
+	return r.end()
+}
+
+func (s *Store) encodeTouch(n *names, q store.SlotQuery, gate string, lease time.Duration, forced []store.Forced) *call {
+	slot := s.keys.Slot(q.Pool, q.Slot)
+	longest := time.Duration(0)
+	for _, f := range forced {
+		longest = max(longest, f.HoldTTL, f.Lease)
+	}
+	c := &call{op: "touch", script: luascripts.Touch,
+		keys: []string{slot.State, slot.Due, slot.Running, slot.Ledger, s.keys.Index(q.Pool)},
+		args: []any{q.Slot, life(q.Retain, longest, lease), gate, millis(lease)},
+	}
+	for _, f := range forced {
+		subject := n.subject(f.Subject)
+		record := s.keys.None()
+		if f.Key != "" {
+			record = s.keys.KeyRecord(n.key(f.Group, f.Partition, f.Key))
+		}
+		c.keys = append(c.keys, slot.Tombstone(f.ID), slot.Tombstone(f.Hold), s.keys.PoolSubject(q.Pool, subject), record)
+		c.args = append(c.args, f.ID, f.Hold, min(f.Units, maxUnits), subject, encodeText(f.Subject),
+			millis(f.HoldTTL), millis(f.Lease), f.MaxPerSubject, n.scope(f.Scope), encodeFingerprint(f.Fingerprint),
+			flag(f.Key != ""), millis(f.KeyTTL))
+	}
+	return c
+}
