@@ -63,12 +63,13 @@ local function settle_answered(d, r, s, h, i)
 end
 
 -- A hold that this store never saw: only a booking leaves a trace, and whatever is
--- definite keeps a late copy of its decide from taking units.
+-- definite keeps a late copy of its decide from taking units. A duplicate is no
+-- booking: who made it settles it, perhaps later, from another gate's journal.
 local function settle_unseen(d, r, s)
   r.applied, r.unseen = true, true
   if d.outcome == 'unknown' then return end
   local h = slot_new_hold(s, d.hold, d.units, d.subject, d.text, d.fingerprint, d.scope)
-  local after = settled_state(d, s, h, false)
+  local after = d.outcome == 'duplicate' and 'released' or settled_state(d, s, h, false)
   if after == 'confirmed' then
     s.adm = s.adm + h.units
     slot_move(s, h, 'confirmed', d.outcome)

@@ -60,7 +60,8 @@
 //     says how far the slot is over its capacity). A hold never seen is created
 //     confirmed.
 //   - duplicate: as booked, unless another confirmed hold of the subject stands on
-//     the slot: then released (H1).
+//     the slot: then released (H1). A hold never seen is not created: the booking
+//     that it is a duplicate of has a settlement of its own.
 //   - refused, sold_out, busy, never_sent: the attempt is struck out; when none is
 //     left unanswered the hold is released and its units are free, else hold and
 //     key become unknown (H2). sold_out also marks the slot full for Units or

@@ -108,6 +108,13 @@ func (g *gateProcess) stop() error {
 	}
 }
 
+// kill ends the program without warning.
+func (g *gateProcess) kill() {
+	_ = g.cmd.Process.Kill()
+	err := <-g.ended
+	g.ended <- err
+}
+
 // rss is the process's resident memory in bytes.
 func (g *gateProcess) rss() int64 {
 	g.t.Helper()
@@ -129,7 +136,7 @@ func (g *gateProcess) rss() int64 {
 func (g *gateProcess) slot(pool, slot string) (view struct {
 	Capacity, Available *int64
 	Confirmed, Held     int64
-	Full, Closed        bool
+	Full, Closed, Dirty bool
 	Holds               []struct{ ID, Subject, State string }
 }) {
 	g.t.Helper()

@@ -127,7 +127,8 @@ func (r *report) ofMark(h *hold, released bool) {
 }
 
 // ofUnseen settles an attempt whose hold this store never saw, or has forgotten:
-// only a booking leaves a trace.
+// only a booking leaves a trace. A duplicate is none: who made the booking settles
+// it, perhaps later, from another gate's journal.
 func (r *report) ofUnseen() bool {
 	st := r.s
 	r.got.Applied, r.unseen = true, true
@@ -137,7 +138,7 @@ func (r *report) ofUnseen() bool {
 		quota: st.MaxPerSubject > 0 && st.Subject != "",
 		cost:  holdSize(st.Hold, st.Subject, st.Scope),
 	}
-	if r.next(h) != decision.Confirmed {
+	if st.Outcome != rules.Booked && st.Outcome != rules.Done {
 		return true
 	}
 	if !r.memory.reserve(r.slotSize() + h.cost) {

@@ -61,7 +61,7 @@ func (m *model) settleUnseen(s *store.Settle) (want store.Settled) {
 		scope: s.Scope, fingerprint: s.Fingerprint,
 		attempts: []*modelAttempt{{id: s.ID, answered: true, endedAt: m.now}},
 	}
-	if s.Outcome == rules.Booked || s.Outcome == rules.Duplicate && !m.another(h) {
+	if s.Outcome == rules.Booked {
 		m.see(s.Slot)
 		m.holds = append(m.holds, h)
 		want.Hold, want.Oversold = decision.Confirmed, m.oversold(h, s)

@@ -256,11 +256,10 @@ var settleTests = []test{
 		f.expect(decision.Gone, first)
 		f.units(first, 1, 0)
 	}},
-	{"H1: duplicate on an unseen hold creates it confirmed unless the subject has one", func(f *fixture) {
+	{"duplicate on an unseen hold creates none: the booking has a settlement of its own", func(f *fixture) {
 		first, second := request(withSubject("s")), request(withSubject("s"))
 		f.report(settlement(first, store.Decided{Hold: first.ID}, rules.Duplicate))
-		f.units(first, 1, 0)
-		f.report(settlement(second, store.Decided{Hold: second.ID}, rules.Duplicate))
+		f.report(settlement(second, store.Decided{Hold: second.ID}, rules.Booked))
 		f.units(first, 1, 0)
 	}},
 	{"refused on an unseen hold does nothing", func(f *fixture) {
