@@ -29,7 +29,7 @@ type Status struct {
 	UpstreamBreaker int
 	Waiting         map[string]int // by pool
 	SettleBacklog   int
-	SettlementsLost int64 // found no room in the backlog
+	SettlementsLost int64             // found no room in the backlog
 	Bound           map[string]string // by pool, while degraded
 	StartedAt       time.Time
 	Revision        string // of the configuration
