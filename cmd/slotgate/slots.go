@@ -25,7 +25,9 @@ Actions
   close POOL SLOT             refuse bookings
   open POOL SLOT              accept them again
   release POOL SLOT HOLD      free a hold, a confirmed one too
-  load, resync                not available yet
+  resync POOL SLOT            after the store lost its data: believe the slot's
+                              counters and the configured number of units again
+  load                        not available yet
 
 Flags
   --admin URL    the admin listener (http://127.0.0.1:9901)
@@ -69,7 +71,7 @@ func slotsActions() []slotsAction {
 		{"open", slot, changeSlot(map[string]any{"closed": false})},
 		{"release", []string{"POOL", "SLOT", "HOLD"}, releaseHold},
 		{"load", nil, slotsLater},
-		{"resync", nil, slotsLater},
+		{"resync", slot, resyncSlot},
 	}
 }
 
@@ -125,7 +127,7 @@ func slotsFlagSet() (*flag.FlagSet, *slotsFlags) {
 
 func findAction(operands []string) (slotsAction, error) {
 	if len(operands) == 0 {
-		return slotsAction{}, errors.New("say what to do: list, get, set, unset, close, open or release")
+		return slotsAction{}, errors.New("say what to do: list, get, set, unset, close, open, resync or release")
 	}
 	var names []string
 	for _, action := range slotsActions() {
@@ -188,6 +190,14 @@ func changeSlot(change map[string]any) func(*adminClient, *slotsFlags, []string,
 		}
 		return showSlot(stdout, f, slot)
 	}
+}
+
+func resyncSlot(api *adminClient, f *slotsFlags, operands []string, stdout io.Writer) error {
+	slot, err := api.resync(operands[0], operands[1])
+	if err != nil {
+		return err
+	}
+	return showSlot(stdout, f, slot)
 }
 
 func showSlot(stdout io.Writer, f *slotsFlags, slot *slotAnswer) error {

@@ -101,6 +101,11 @@ func (c *adminClient) slot(method, pool, slot string, change map[string]any) (*s
 	return answer, c.call(method, slotPath(pool, slot), change, answer)
 }
 
+func (c *adminClient) resync(pool, slot string) (*slotAnswer, error) {
+	answer := new(slotAnswer)
+	return answer, c.call("POST", slotPath(pool, slot)+"/resync", nil, answer)
+}
+
 func (c *adminClient) release(pool, slot, hold string) (*releaseAnswer, error) {
 	answer := new(releaseAnswer)
 	return answer, c.call("DELETE", slotPath(pool, slot)+"/holds/"+pathSegment(hold), nil, answer)

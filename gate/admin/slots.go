@@ -43,17 +43,24 @@ func (s *Server) listSlots(w http.ResponseWriter, r *http.Request) {
 		}
 		limit = n
 	}
-	slots, cursor, err := s.slots.Slots(r.Context(), q, query.Get("cursor"), limit)
-	if err != nil {
-		failStore(w, err)
-		return
-	}
 	page := struct {
 		Slots  []slotView `json:"slots"`
 		Cursor string     `json:"cursor"`
-	}{make([]slotView, len(slots)), cursor}
-	for i := range slots {
-		page.Slots[i] = viewListed(&slots[i])
+	}{[]slotView{}, query.Get("cursor")}
+	// A store answers in pages of its own size.
+	for {
+		slots, cursor, err := s.slots.Slots(r.Context(), q, page.Cursor, limit-len(page.Slots))
+		if err != nil {
+			failStore(w, err)
+			return
+		}
+		for i := range slots {
+			page.Slots = append(page.Slots, viewListed(&slots[i]))
+		}
+		page.Cursor = cursor
+		if cursor == "" || len(page.Slots) >= limit {
+			break
+		}
 	}
 	answer(w, http.StatusOK, page)
 }
@@ -93,6 +100,23 @@ func (s *Server) putSlot(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.log.Info("slot changed by operator", "pool", q.Pool, "slot", q.Slot, "change", body.String(), "remote", r.RemoteAddr)
+	answer(w, http.StatusOK, viewSlot(&slot))
+}
+
+// resyncSlot takes the operator's word that the slot's counters are right: it is
+// learned and marked full no longer and has its configured number of units. A slot
+// that was never seen is created.
+func (s *Server) resyncSlot(w http.ResponseWriter, r *http.Request) {
+	q, ok := s.slotInPath(w, r)
+	if !ok {
+		return
+	}
+	slot, err := s.slots.Change(r.Context(), q, store.SlotChange{ClearCapacity: true, Verify: true})
+	if err != nil {
+		failStore(w, err)
+		return
+	}
+	s.log.Info("slot resynced by operator", "pool", q.Pool, "slot", q.Slot, "remote", r.RemoteAddr)
 	answer(w, http.StatusOK, viewSlot(&slot))
 }
 

@@ -63,10 +63,10 @@ func viewSlot(s *store.Slot) slotView {
 // source tells where the slot's capacity comes from.
 func source(s *store.Slot) string {
 	switch {
-	case s.Own:
-		return "operator"
 	case s.Capacity == store.Learned:
 		return "learned"
+	case s.Own:
+		return "operator"
 	}
 	return "config"
 }

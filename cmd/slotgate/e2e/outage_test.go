@@ -104,6 +104,16 @@ func TestRedisKilledInMidSaleAndEmptyAfterwards(t *testing.T) {
 	}
 	noSubjectTwice(t, won)
 	expectSold(t, backend, won, lessonCount, seats)
+
+	// The counters of a store that lost its data are not believed until somebody
+	// vouches for them.
+	if slot := a.slot("lessons", "1"); slot.Capacity != nil || !slot.Dirty {
+		t.Errorf("lesson 1 has capacity %v, dirty %v; want null and true", slot.Capacity, slot.Dirty)
+	}
+	send("POST", b.admin+"/v1/slots/lessons/1/resync", "")
+	if slot := a.slot("lessons", "1"); slot.Capacity == nil || *slot.Capacity != seats || slot.Dirty {
+		t.Errorf("after the resync lesson 1 is %+v", slot)
+	}
 }
 
 func TestRedisPausedInMidSale(t *testing.T) {
