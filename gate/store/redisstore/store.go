@@ -110,7 +110,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	for i := range len(o.Prefix) {
 		if c := o.Prefix[i]; c != ':' && luascripts.Encode(string(c)) != string(c) {
-			return o, fmt.Errorf("store prefix %q: %q is not allowed; use letters, digits and -._~:", o.Prefix, c)
+			return o, fmt.Errorf("store prefix %q: %q is not allowed; use letters, digits and any of -._~: instead", o.Prefix, c)
 		}
 	}
 	if o.Timeout == 0 {
