@@ -22,7 +22,7 @@ type demoScreen struct {
 }
 
 func newDemoScreen(w io.Writer, act string) *demoScreen {
-	s := &demoScreen{w: w, terminal: isTerminal(w), act: act, began: time.Now()}
+	s := &demoScreen{w: w, terminal: storm.IsTerminal(w), act: act, began: time.Now()}
 	s.draw(storm.Progress{})
 	return s
 }
@@ -48,23 +48,12 @@ func (s *demoScreen) clear() {
 	}
 }
 
-// isTerminal takes any character device for one, which is right for all that
-// people use but /dev/null, where it does no harm.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
 // paint colours text for one writer, or leaves it as it is.
 type paint struct{ on bool }
 
 // paintFor colours only on a terminal, and not for who asks for none
 // (https://no-color.org).
-func paintFor(w io.Writer) paint { return paint{isTerminal(w) && os.Getenv("NO_COLOR") == ""} }
+func paintFor(w io.Writer) paint { return paint{storm.IsTerminal(w) && os.Getenv("NO_COLOR") == ""} }
 
 func (p paint) bad(text string) string  { return p.with("31;1", text) }
 func (p paint) good(text string) string { return p.with("32", text) }

@@ -16,15 +16,15 @@ const (
 // ShowProgress gives a hook for Options.Progress that draws a bar on w when
 // that is a terminal, and else writes a line every few seconds.
 func ShowProgress(w io.Writer) func(Progress) {
-	if isTerminal(w) {
+	if IsTerminal(w) {
 		return drawBar(w)
 	}
 	return writeLines(w)
 }
 
-// isTerminal takes any character device for one, which is right for all that
-// people use but /dev/null, where it does no harm.
-func isTerminal(w io.Writer) bool {
+// IsTerminal takes any character device for a terminal, which is right for all
+// that people use but /dev/null, where it does no harm.
+func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" {
 		return false
