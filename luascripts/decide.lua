@@ -37,7 +37,8 @@ local rec, s
 local function bool(b) return b and '1' or '0' end
 
 local function units_left()
-  local capacity = s and slot_capacity(s, d.capacity) or LEARNED
+  local looked = s and r.verdict ~= 'gone'
+  local capacity = looked and slot_capacity(s, d.capacity) or LEARNED
   if capacity == LEARNED then return -1 end
   return math.max(0, capacity - s.conf - s.held)
 end

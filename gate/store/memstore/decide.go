@@ -45,10 +45,7 @@ func (q *question) answer() (store.Decided, error) {
 	}
 	if q.slot != nil {
 		q.keepUntil(q.now + int64(max(q.d.Retain, q.d.HoldTTL, q.d.Lease)))
-		q.got.ReleaseSeq = q.slot.releases
-		if capacity := q.slot.units(q.d.Capacity); capacity != store.Learned {
-			q.got.Left = max(0, capacity-q.slot.confirmed-q.slot.held)
-		}
+		q.got.ReleaseSeq, q.got.Left = q.slot.releases, q.slot.left(q.d.Capacity)
 	}
 	if q.full {
 		return store.Decided{}, q.Store.full("decide")
@@ -91,6 +88,7 @@ func (q *question) knownID() bool {
 		return q.say(decision.Gone, 0)
 	}
 	q.got.Hold, q.got.Adopted, q.got.Probe, q.got.ReleaseSeq = h.id, h.id != q.d.ID, a.probe, a.releases
+	q.got.Left = q.slot.left(q.d.Capacity)
 	return q.say(decision.Admitted, 0)
 }
 

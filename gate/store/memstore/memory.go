@@ -15,6 +15,7 @@ const (
 	bucketCost  = 300
 	quotaCost   = 200
 	entryCost   = 200
+	dirtyCost   = 250
 )
 
 // account is the memory in use, by estimate, and its bound.

@@ -63,6 +63,15 @@ func (s *slot) over(configured int64) int64 {
 	return max(0, s.confirmed+s.held-capacity)
 }
 
+// left is how many units are not taken; -1 where the capacity is not known.
+func (s *slot) left(configured int64) int64 {
+	capacity := s.units(configured)
+	if capacity == store.Learned {
+		return -1
+	}
+	return max(0, capacity-s.confirmed-s.held)
+}
+
 // inflight is the number of attempts within their lease.
 func (s *slot) inflight(now int64) int {
 	for {

@@ -18,42 +18,42 @@ func (s *Store) Touch(ctx context.Context, t *store.Touch) (err error) {
 	if !s.mark(t) {
 		return s.full("touch")
 	}
-	for i := range t.Forced {
-		f := forcing{visit: visit{Store: s, now: s.now()}, f: &t.Forced[i]}
-		if !f.register(t.Query) {
-			return s.full("touch")
+	// A hold is taken by its own request before retries go on under it.
+	for _, retries := range []bool{false, true} {
+		for i := range t.Forced {
+			f := forcing{visit: visit{Store: s, now: s.now()}, f: &t.Forced[i]}
+			if retries == (f.f.ID != f.f.Hold) && !f.register(t.Query) {
+				return s.full("touch")
+			}
 		}
 	}
 	return nil
 }
 
-// mark comes before the first forced hold: nobody is admitted in between.
+// mark comes before the first forced hold: few are admitted in between.
 func (s *Store) mark(t *store.Touch) bool {
 	v := visit{Store: s, now: s.now()}
 	v.enterSlot(slotName{t.Query.Pool, t.Query.Slot})
 	defer v.leave()
-	_, marked := v.slot.dirty[t.Gate]
-	cost := v.slotSize()
-	if !marked {
-		cost += attemptCost + int64(len(t.Gate))
+	cost := int64(0)
+	if _, marked := v.slot.dirty[t.Gate]; !marked {
+		cost = markSize(t.Gate)
 	}
-	if !v.memory.reserve(cost) {
+	if !v.memory.reserve(v.slotSize() + cost) {
 		return false
 	}
 	v.see()
+	v.slot.cost += cost
 	if v.slot.dirty == nil {
 		v.slot.dirty = map[string]int64{}
 	}
-	if !marked {
-		v.slot.cost += attemptCost + int64(len(t.Gate))
-	}
 	v.slot.dirty[t.Gate] = v.now + int64(t.Lease)
 	v.touched()
-	v.keepUntil(v.now + int64(t.Query.Retain))
+	v.keepUntil(v.now + int64(max(t.Query.Retain, t.Lease)))
 	return true
 }
 
-// Resume ends a gate's mark.
+// Resume ends a gate's mark, if it stands.
 func (s *Store) Resume(ctx context.Context, q store.SlotQuery, gate string) (err error) {
 	defer s.observed("resume")(&err)
 	v, err := s.look(ctx, "resume", q)
@@ -70,10 +70,11 @@ func (s *Store) Resume(ctx context.Context, q store.SlotQuery, gate string) (err
 
 func (v *visit) unmark(gate string) {
 	delete(v.slot.dirty, gate)
-	cost := attemptCost + int64(len(gate))
-	v.slot.cost -= cost
-	v.memory.free(cost)
+	v.slot.cost -= markSize(gate)
+	v.memory.free(markSize(gate))
 }
+
+func markSize(gate string) int64 { return dirtyCost + int64(len(gate)) }
 
 // isDirty drops the marks of gates that have not renewed them.
 func (v *visit) isDirty() bool {
@@ -91,45 +92,51 @@ type forcing struct {
 	f *store.Forced
 }
 
+// register makes the request an unanswered attempt, unless it is known. It returns
+// false where there is no memory for it.
 func (f *forcing) register(q store.SlotQuery) bool {
 	f.enterKey(keyName{f.f.Group, f.f.Partition, f.f.Key})
 	f.enterSlot(slotName{q.Pool, q.Slot})
 	defer f.leave()
-	if f.slot.holds[f.f.ID] != nil {
+	h := f.slot.holds[f.f.Hold]
+	known := f.slot.holds[f.f.ID] != nil
+	if booked := h != nil && !h.state.Open() && !h.gone(); known || booked {
 		return true
 	}
-	cost := attemptCost + holdSize(f.f.Hold, f.f.Subject, f.f.Scope) + int64(len(f.f.ID)) + f.slotSize()
-	if f.keys != nil && f.key == nil {
-		cost += keySize(f.keyName, f.f.Scope)
+	cost := int64(0)
+	if h == nil {
+		cost = holdSize(f.f.Hold, f.f.Subject, f.f.Scope)
 	}
-	if !f.memory.reserve(cost) {
+	if h != nil || f.f.ID != f.f.Hold {
+		cost += attemptCost + int64(len(f.f.ID))
+	}
+	if !f.memory.reserve(f.slotSize() + cost + f.keySize()) {
 		return false
 	}
 	f.see()
-	h := f.slot.holds[f.f.Hold]
-	switch {
-	case h == nil:
+	f.slot.cost += cost
+	if h == nil {
 		h = &hold{
-			id: f.f.Hold, subject: f.f.Subject, units: f.f.Units, taken: f.now, scope: f.f.Scope, fingerprint: f.f.Fingerprint,
+			id: f.f.Hold, subject: f.f.Subject, units: f.f.Units, taken: f.now,
+			scope: f.f.Scope, fingerprint: f.f.Fingerprint,
 			quota: f.f.MaxPerSubject > 0 && f.f.Subject != "",
-			cost:  attemptCost + holdSize(f.f.Hold, f.f.Subject, f.f.Scope) + int64(len(f.f.ID)),
 		}
-		f.slot.cost += h.cost
 		f.slot.take(h)
-	case h.state.Open():
-		extra := attemptCost + int64(len(f.f.ID))
-		h.cost += extra
-		f.slot.cost += extra
-		f.memory.free(holdSize(f.f.Hold, f.f.Subject, f.f.Scope))
-	default:
-		f.memory.free(cost - f.slotSize())
-		return true
 	}
+	h.cost += cost
 	f.slot.start(h, f.f.ID, f.now+int64(f.f.Lease))
-	f.move(h, decision.Held, f.now+int64(f.f.HoldTTL), "forced")
+	f.move(h, decision.Held, f.now+int64(f.f.HoldTTL), "forced") // also one that was gone: its units are at the backend
 	f.claim(h.id)
-	f.keepUntil(f.now + int64(max(q.Retain, f.f.HoldTTL)))
+	f.keepUntil(f.now + int64(max(q.Retain, f.f.HoldTTL, f.f.Lease)))
 	return true
+}
+
+// keySize is what the record costs that claim is about to make, 0 if it is there.
+func (f *forcing) keySize() int64 {
+	if f.keys == nil || f.key != nil {
+		return 0
+	}
+	return keySize(f.keyName, f.f.Scope)
 }
 
 // claim takes the key where nobody has it or its outcome is not known.
@@ -140,9 +147,9 @@ func (f *forcing) claim(hold string) {
 	k := f.key
 	switch {
 	case k == nil:
-		k = &key{name: f.keyName, cost: keySize(f.keyName, f.f.Scope)}
+		k = &key{name: f.keyName, cost: f.keySize()}
 		f.keys.enter(&f.memory, k, max(f.f.KeyTTL, f.f.Lease), f.now)
-	case k.state == keyDone, k.state == keyRunning && k.lease > f.now, k.fingerprint != f.f.Fingerprint:
+	case !k.unanswered(f.now) || k.fingerprint != f.f.Fingerprint:
 		return
 	}
 	k.state, k.owner, k.hold = keyRunning, f.f.ID, hold

@@ -1,7 +1,9 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/slotgate/slotgate/gate/store"
@@ -24,10 +26,15 @@ func (s *Store) Touch(ctx context.Context, t *store.Touch) error {
 	if err := checkCall("", 0, ids...); err != nil {
 		return err
 	}
+	// A hold is taken by its own request before retries go on under it.
+	forced := slices.Clone(t.Forced)
+	slices.SortStableFunc(forced, func(a, b store.Forced) int {
+		return cmp.Compare(flag(a.ID != a.Hold), flag(b.ID != b.Hold))
+	})
 	// The mark comes with the first batch, before anybody is admitted.
 	for first := 0; ; first += touchBatch {
-		last := min(first+touchBatch, len(t.Forced))
-		if err := s.touch(ctx, t.Query, t.Gate, t.Lease, t.Forced[first:last]); err != nil || last == len(t.Forced) {
+		last := min(first+touchBatch, len(forced))
+		if err := s.touch(ctx, t.Query, t.Gate, t.Lease, forced[first:last]); err != nil || last == len(forced) {
 			return err
 		}
 	}
@@ -64,8 +71,8 @@ func (s *Store) encodeTouch(n *names, q store.SlotQuery, gate string, lease time
 		longest = max(longest, f.HoldTTL, f.Lease)
 	}
 	c := &call{op: "touch", script: luascripts.Touch,
-		keys: []string{slot.State, slot.Due, slot.Running, slot.Ledger, s.keys.Index(q.Pool)},
-		args: []any{q.Slot, life(q.Retain, longest, lease), gate, millis(lease)},
+		keys: []string{slot.State, slot.Due, slot.Running, slot.Ledger, s.keys.Index(q.Pool), slot.Tombstone(s.nextCall())},
+		args: []any{q.Slot, life(q.Retain, longest, lease), flag(q.KeepUnknown), gate, millis(lease)},
 	}
 	for _, f := range forced {
 		subject := n.subject(f.Subject)
@@ -73,7 +80,7 @@ func (s *Store) encodeTouch(n *names, q store.SlotQuery, gate string, lease time
 		if f.Key != "" {
 			record = s.keys.KeyRecord(n.key(f.Group, f.Partition, f.Key))
 		}
-		c.keys = append(c.keys, slot.Tombstone(f.ID), slot.Tombstone(f.Hold), s.keys.PoolSubject(q.Pool, subject), record)
+		c.keys = append(c.keys, slot.Tombstone(f.ID), s.keys.PoolSubject(q.Pool, subject), record)
 		c.args = append(c.args, f.ID, f.Hold, min(f.Units, maxUnits), subject, encodeText(f.Subject),
 			millis(f.HoldTTL), millis(f.Lease), f.MaxPerSubject, n.scope(f.Scope), encodeFingerprint(f.Fingerprint),
 			flag(f.Key != ""), millis(f.KeyTTL))
