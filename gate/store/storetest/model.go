@@ -56,7 +56,8 @@ type modelSlot struct {
 	pause    time.Duration
 	probeAt  time.Duration
 	probe    string
-	lease    time.Duration // the probe's
+	lease    time.Duration            // the probe's
+	dirty    map[string]time.Duration // until when a gate's mark stands
 }
 
 type modelAnswer struct {
@@ -156,6 +157,15 @@ func (m *model) capacity(slot string, configured int64) int64 {
 		return *own
 	}
 	return configured
+}
+
+// unitsLeft is what a decide with this verdict tells.
+func (m *model) unitsLeft(d *store.Decide, v decision.Verdict) int64 {
+	capacity := m.capacity(d.Slot, d.Capacity)
+	if v == decision.Answered || v == decision.Gone || capacity == store.Learned {
+		return -1
+	}
+	return max(0, capacity-m.units(d.Slot, "", isTaken))
 }
 
 // pass charges a limit, or tells that it is exhausted.

@@ -112,7 +112,7 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 		return say(decision.LimitedSlot)
 	}
 	room := d.MaxInflight // 11
-	if capacity == store.Learned && (room == 0 || room > store.LearnedInflight) {
+	if (capacity == store.Learned || m.dirty(d.Slot)) && (room == 0 || room > store.LearnedInflight) {
 		room = store.LearnedInflight
 	}
 	if room > 0 && m.awaited(d.Slot) >= room || d.Line {

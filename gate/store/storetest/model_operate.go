@@ -97,9 +97,9 @@ func (r *history) compareSlots() {
 		want := store.Slot{
 			Capacity:  m.capacity(name, r.config.Capacity),
 			Confirmed: m.units(name, "", isConfirmed), Held: m.units(name, "", isOpen),
-			Closed: m.slot(name).closed, Full: m.slot(name).full, Inflight: m.awaited(name),
+			Closed: m.slot(name).closed, Full: m.slot(name).full, Inflight: m.awaited(name), Dirty: m.dirty(name),
 		}
-		seen := store.Slot{Capacity: got.Capacity, Confirmed: got.Confirmed, Held: got.Held, Closed: got.Closed, Full: got.Full, Inflight: got.Inflight}
+		seen := store.Slot{Capacity: got.Capacity, Confirmed: got.Confirmed, Held: got.Held, Closed: got.Closed, Full: got.Full, Inflight: got.Inflight, Dirty: got.Dirty}
 		if fmt.Sprint(seen) != fmt.Sprint(want) {
 			r.Fatalf("slot %s is %+v, want %+v", name, seen, want)
 		}

@@ -69,6 +69,7 @@ type history struct {
 	config  store.Decide // what the pool and rule of this history configure
 	decides []*modelDecide
 	settles []modelSettle
+	touches []modelTouch
 }
 
 type modelDecide struct {
@@ -79,6 +80,11 @@ type modelDecide struct {
 
 type modelSettle struct {
 	s  *store.Settle
+	at time.Duration
+}
+
+type modelTouch struct {
+	t  *store.Touch
 	at time.Duration
 }
 
@@ -108,7 +114,7 @@ func newHistory(t *rapid.T, h *Harness) *history {
 func (r *history) step() {
 	switch op := rapid.SampledFrom([]string{ // rapid draws from the front more often
 		"decide", "settle", "advance", "retry", "copy", "settle", "await", "settle again",
-		"decide", "settle", "advance", "operator", "unseen", "read", "decide", "settle",
+		"decide", "settle", "advance", "operator", "unseen", "touch", "resume", "touch again", "read", "decide", "settle",
 	}).Draw(r.T, "op"); op {
 	case "decide":
 		r.decide(r.request())
@@ -134,6 +140,12 @@ func (r *history) step() {
 		r.settleAgain()
 	case "unseen":
 		r.settleUnseen()
+	case "touch":
+		r.touch()
+	case "touch again":
+		r.touchAgain()
+	case "resume":
+		r.resume()
 	case "operator":
 		r.operate()
 	case "advance":
@@ -218,6 +230,9 @@ func (r *history) decide(d *store.Decide) {
 	}
 	if (want.Verdict == decision.Twin || want.Verdict == decision.Answered) && got.MayReplay != want.MayReplay {
 		r.Fatalf("may replay %t, want %t", got.MayReplay, want.MayReplay)
+	}
+	if want.Left = r.model.unitsLeft(d, want.Verdict); got.Left != want.Left {
+		r.Fatalf("%d units left, want %d", got.Left, want.Left)
 	}
 	for _, c := range r.decides {
 		if c.d.ID == d.ID && c.got.Verdict == decision.Admitted {

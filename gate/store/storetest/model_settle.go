@@ -125,7 +125,7 @@ func (m *model) mark(s *store.Settle, h *modelHold, released bool) {
 		next(slot.pause)
 	case isProbe && s.Outcome == rules.NeverSent:
 		next(time.Second)
-	case isProbe && h.state == decision.Confirmed && m.capacity(s.Slot, s.Capacity) != store.Learned:
+	case isProbe && h.state == decision.Confirmed && m.capacity(s.Slot, s.Capacity) != store.Learned && !m.dirty(s.Slot):
 		slot.full = 0
 	case isProbe:
 		next(0)
