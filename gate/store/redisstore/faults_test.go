@@ -237,6 +237,36 @@ var writes = []struct {
 			}
 		}
 	}},
+	{"touch", luascripts.Touch, func(w *wire) func() {
+		d := ordinary("request-one-000001")
+		return func() {
+			if err := touch(w.store, d, "gate-a", force(d, "")); err != nil {
+				w.Error(err)
+			}
+		}
+	}},
+	{"touch, with a retry", luascripts.Touch, func(w *wire) func() {
+		first, second := ordinary("request-one-000001"), ordinary("request-two-000002")
+		w.settle(first, w.decide(first, decision.Admitted), rules.Unknown)
+		retry := force(second, "")
+		retry.Hold = first.ID
+		return func() {
+			if err := touch(w.store, first, "gate-a", retry); err != nil {
+				w.Error(err)
+			}
+		}
+	}},
+	{"resume", luascripts.Touch, func(w *wire) func() {
+		d := ordinary("request-one-000001")
+		if err := touch(w.clear, d, "gate-a", force(d, "")); err != nil {
+			w.Fatal(err)
+		}
+		return func() {
+			if err := w.store.Resume(context.Background(), query(d), "gate-a"); err != nil {
+				w.Error(err)
+			}
+		}
+	}},
 }
 
 // settling admits a request and returns its settlement, which must be told that it
@@ -287,7 +317,7 @@ func (w *wire) picture() string {
 	if err != nil && !errors.Is(err, store.ErrNoSlot) {
 		w.Fatal(err)
 	}
-	out := fmt.Sprintf("confirmed %d held %d full %d in flight %d version %d\n", slot.Confirmed, slot.Held, slot.Full, slot.Inflight, slot.Version)
+	out := fmt.Sprintf("confirmed %d held %d full %d in flight %d version %d dirty %t\n", slot.Confirmed, slot.Held, slot.Full, slot.Inflight, slot.Version, slot.Dirty)
 	for _, h := range slot.Holds {
 		out += fmt.Sprintf("hold %s %s %d\n", h.ID, h.State, h.Units)
 	}

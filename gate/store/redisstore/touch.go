@@ -3,6 +3,8 @@ package redisstore
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -16,15 +18,16 @@ const touchBatch = 64
 // Touch marks a slot and registers the requests of it that are still at the
 // backend.
 func (s *Store) Touch(ctx context.Context, t *store.Touch) error {
-	ids := []string{t.Gate}
+	if err := checkGate(t.Gate); err != nil {
+		return err
+	}
 	for _, f := range t.Forced {
-		ids = append(ids, f.ID, f.Hold)
-		if err := checkCall(t.Query.Pool, f.Units); err != nil {
+		if f.ID == "" || f.Hold == "" {
+			return fmt.Errorf("a forced request of pool %q has id %q and hold %q: it needs both", t.Query.Pool, f.ID, f.Hold)
+		}
+		if err := checkCall(t.Query.Pool, f.Units, f.ID, f.Hold); err != nil {
 			return err
 		}
-	}
-	if err := checkCall("", 0, ids...); err != nil {
-		return err
 	}
 	// A hold is taken by its own request before retries go on under it.
 	forced := slices.Clone(t.Forced)
@@ -42,10 +45,17 @@ func (s *Store) Touch(ctx context.Context, t *store.Touch) error {
 
 // Resume ends a gate's mark.
 func (s *Store) Resume(ctx context.Context, q store.SlotQuery, gate string) error {
-	if err := checkCall("", 0, gate); err != nil {
+	if err := checkGate(gate); err != nil {
 		return err
 	}
 	return s.touch(ctx, q, gate, 0, nil)
+}
+
+func checkGate(gate string) error {
+	if gate == "" {
+		return errors.New("a touch names no gate, so that its mark could not be told from others")
+	}
+	return checkCall("", 0, gate)
 }
 
 func (s *Store) touch(ctx context.Context, q store.SlotQuery, gate string, lease time.Duration, forced []store.Forced) error {
