@@ -12,6 +12,8 @@ import (
 // after Serve returns.
 type Request struct {
 	rules.Request // Body is filled by ReadBody
+	// Target is the path and query that the backend gets; empty: Path and Query.
+	Target string
 	// ID is the request id: the client's X-Request-Id when it is well formed,
 	// else made by the edge.
 	ID string

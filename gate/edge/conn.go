@@ -2,6 +2,7 @@ package edge
 
 import (
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -89,9 +90,17 @@ func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 && !c.heard.Load() {
 		c.heard.Store(true)
+		if p[0] == handshake && c.server.tls == nil {
+			return 0, errHello // it would wait for an answer until read_timeout
+		}
 	}
 	return n, err
 }
+
+// handshake is the first byte that a TLS client sends (RFC 8446 section 5.1).
+const handshake = 22
+
+var errHello = errors.New("a TLS handshake on a plain port")
 
 // writePiece is how much a client must take within idle_timeout.
 const writePiece = 64 << 10

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,16 +54,16 @@ func appendDate(b []byte) []byte {
 }
 
 // appendFields adds an answer's fields in order, but for those the gate has the
-// say about: what belongs to the connection, framing and Gate-*. fasthttp knows one Content-Encoding only;
-// several lines mean the same as their list (RFC 9110 section 5.3).
+// say about: what belongs to the connection, framing and Gate-*. fasthttp knows one
+// line only of some names; several mean the same as their list (RFC 9110 section
+// 5.3).
 func appendFields(b []byte, fields []rules.Field) []byte {
-	codings := 0
-	for _, f := range fields {
+	for i, f := range fields {
 		switch {
 		case strings.EqualFold(f.Name, "Content-Length"), upstream.HopByHop(f.Name),
 			hasPrefixFolded(f.Name, "Gate-"), !upstream.ValidName(f.Name):
-		case strings.EqualFold(f.Name, "Content-Encoding"):
-			if codings++; codings == 1 {
+		case oneLine(f.Name):
+			if fieldIndex(fields, f.Name) == i {
 				b = appendField(b, f.Name, joined(fields, f.Name))
 			}
 		default:
@@ -70,6 +71,16 @@ func appendFields(b []byte, fields []rules.Field) []byte {
 		}
 	}
 	return b
+}
+
+// oneLine reports the names of which fasthttp keeps the last line.
+func oneLine(name string) bool {
+	return strings.EqualFold(name, "Content-Type") || strings.EqualFold(name, "Content-Encoding") ||
+		strings.EqualFold(name, "Server")
+}
+
+func fieldIndex(fields []rules.Field, name string) int {
+	return slices.IndexFunc(fields, func(f rules.Field) bool { return strings.EqualFold(f.Name, name) })
 }
 
 func joined(fields []rules.Field, name string) string {

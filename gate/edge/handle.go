@@ -14,6 +14,9 @@ import (
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	defer s.recoverFrom(ctx)
 	in, refused := readHead(&ctx.Request.Header)
+	if refused == nil && s.config.ForwardPath == "normalized" {
+		refused = in.normalize()
+	}
 	if refused != nil {
 		s.refuse(ctx, refused, "")
 		return
@@ -31,6 +34,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.serve(ctx, req, match, body)
 	case !off && s.config.Unmatched == "reject":
 		s.writeOwn(ctx, notFound(req))
+	case !validEscapes(in.path):
+		// The rules have their own say about such paths, if they could match.
+		s.refuse(ctx, refusePath, req.ID)
 	default:
 		s.pass(ctx, req, in, body)
 	}

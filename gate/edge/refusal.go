@@ -32,7 +32,10 @@ var (
 	refuseLineEnd   = &refusal{kind: "line_end", status: 400, detail: "A header line does not end in CR LF."}
 	refuseMethod    = &refusal{kind: "method", status: 400, detail: "Methods are written in capital letters."}
 	refuseConnect   = &refusal{kind: "connect", status: 405, detail: "CONNECT is not supported; this is no forward proxy."}
-	refuseAbsolute  = &refusal{kind: "absolute_form", status: 400, detail: "The request target must begin with a slash and leave out scheme and host."}
+	refuseAbsolute  = &refusal{kind: "absolute_form", status: 400, detail: "The request target must begin with a slash; with scheme and host in it, the host must be that of the Host field, without a user name."}
+	refuseHost      = &refusal{kind: "host", status: 400, detail: "One Host field is needed, with a host and perhaps a port."}
+	refusePath      = &refusal{kind: "path", status: 400, detail: "The path has an escape or character that servers read in different ways."}
+	refuseTLS       = &refusal{kind: "tls", status: 400, detail: "This port speaks HTTP without TLS."}
 	refuseFragment  = &refusal{kind: "fragment", status: 400, detail: "The request target holds a #; a fragment is not sent, and a literal one is %23."}
 	refuseVersion   = &refusal{kind: "version", status: 505, detail: "Only HTTP/1.1 and HTTP/1.0 are spoken here."}
 	refuseHeadSize  = &refusal{kind: "head_size", status: 431, detail: "The request line and header fields are longer than server.max_header."}
@@ -85,6 +88,8 @@ func (s *Server) handleUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	var tooLarge *fasthttp.ErrSmallBuffer
 	var netErr net.Error
 	switch {
+	case errors.Is(err, errHello):
+		s.refuse(ctx, refuseTLS, "")
 	case errors.As(err, &tooLarge):
 		s.refuse(ctx, refuseHeadSize, "")
 	case errors.As(err, &netErr) && netErr.Timeout():

@@ -27,6 +27,7 @@ func (s *Server) request(ctx *fasthttp.RequestCtx, in *head) *gate.Request {
 			Host:   in.host,
 			Client: clientAddr(ctx.RemoteAddr()),
 		},
+		Target:  in.target,
 		Gone:    c.gone,
 		Arrived: time.Now(),
 	}

@@ -14,6 +14,7 @@ type head struct {
 	method string
 	path   string // raw
 	query  string // raw, without "?"
+	target string // what the backend gets: path and query, a lone "?" kept
 	host   string
 	fields []rules.Field // every line, in order
 	http10 bool
@@ -27,7 +28,7 @@ const spareFields = 3
 // readHead copies a head that fasthttp has accepted, and refuses what fasthttp
 // lets pass but a backend could read in another way than the gate (P6).
 func readHead(h *fasthttp.RequestHeader) (*head, *refusal) {
-	in := &head{method: methodName(h.Method()), host: string(h.Host())}
+	in := &head{method: methodName(h.Method())}
 	switch string(h.Protocol()) {
 	case "HTTP/1.1":
 	case "HTTP/1.0":
@@ -43,15 +44,13 @@ func readHead(h *fasthttp.RequestHeader) (*head, *refusal) {
 	if strings.ToUpper(in.method) != in.method {
 		return nil, refuseMethod
 	}
-	target := string(h.RequestURI())
-	if target[0] != '/' && target != "*" {
-		return nil, refuseAbsolute
-	}
-	if strings.IndexByte(target, '#') >= 0 {
-		return nil, refuseFragment
-	}
-	in.path, in.query, _ = strings.Cut(target, "?")
 	if refused := in.readFields(string(h.RawHeaders())); refused != nil {
+		return nil, refused
+	}
+	if refused := in.readHost(); refused != nil {
+		return nil, refused
+	}
+	if refused := in.readTarget(string(h.RequestURI())); refused != nil {
 		return nil, refused
 	}
 	return in, in.frame()

@@ -21,10 +21,14 @@ const (
 func appendHead(b []byte, r *gate.Request, authority string, length int64) []byte {
 	b = append(b, r.Method...)
 	b = append(b, ' ')
-	b = append(b, r.Path...)
-	if r.Query != "" {
-		b = append(b, '?')
-		b = append(b, r.Query...)
+	if r.Target != "" {
+		b = append(b, r.Target...)
+	} else {
+		b = append(b, r.Path...)
+		if r.Query != "" {
+			b = append(b, '?')
+			b = append(b, r.Query...)
+		}
 	}
 	b = append(b, " HTTP/1.1\r\n"...)
 
