@@ -104,7 +104,10 @@ func (v *validator) upstream(p place) {
 		return
 	}
 	raw := v.cfg.Upstream.URL
-	if strings.HasPrefix(raw, "unix:") { // the list of what is not available yet says the rest
+	if path, unix := strings.CutPrefix(raw, "unix:"); unix {
+		if !strings.HasPrefix(path, "/") {
+			at.faultf("%q: write the whole path, such as unix:/run/booking.sock", raw)
+		}
 		return
 	}
 	u, err := url.Parse(raw)

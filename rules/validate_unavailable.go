@@ -12,12 +12,6 @@ var unavailable = []struct {
 	used func(value any) bool
 	what string
 }{
-	{"server.listen", begins("unix:"), "listening on a unix socket"},
-	{"server.tls", set, "tls"},
-	{"server.trusted_proxies", set, "trusted_proxies"},
-	{"server.forward_path", is("normalized"), "forward_path: normalized"},
-	{"upstream.url", begins("https:"), "an https backend"},
-	{"upstream.url", begins("unix:"), "a backend on a unix socket"},
 	{"upstream.dialect", not("any"), "a dialect other than any"},
 	{"store.mode", not("standalone"), "a mode other than standalone"},
 	{"store.tls", set, "tls"},
@@ -51,10 +45,6 @@ func truth(v any) bool {
 
 func is(word any) func(any) bool  { return func(v any) bool { return v == word } }
 func not(word any) func(any) bool { return func(v any) bool { return v != word } }
-
-func begins(prefix string) func(any) bool {
-	return func(v any) bool { return strings.HasPrefix(strings.ToLower(v.(string)), prefix) }
-}
 
 func (v *validator) unavailable(top place) {
 	for _, u := range unavailable {

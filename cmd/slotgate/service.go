@@ -95,6 +95,7 @@ func (s *service) wire() (err error) {
 		URL:            s.config.Upstream.URL,
 		ConnectTimeout: s.config.Upstream.ConnectTimeout,
 		Timeout:        s.config.Upstream.Timeout,
+		IdleTimeout:    s.config.Server.IdleTimeout,
 		MaxConnections: s.config.Upstream.MaxConnections,
 		KeepAlive:      s.config.Upstream.KeepAlive,
 		Breaker:        s.config.Upstream.Breaker,
@@ -152,7 +153,7 @@ func openStore(config rules.StoreConfig, metrics *admin.Metrics, log *slog.Logge
 // port is taken does not take bookings for a moment.
 func (s *service) listen() (err error) {
 	if s.clients == nil {
-		if s.clients, err = net.Listen("tcp", s.config.Server.Listen); err != nil {
+		if s.clients, err = edge.Listen(s.config.Server.Listen); err != nil {
 			return fmt.Errorf("server.listen: %w", err)
 		}
 	}

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -52,6 +53,16 @@ func (b *requestBody) readAll() ([]byte, error) {
 		return nil, b.failed
 	}
 	return b.data, nil
+}
+
+// stream is the body for a request that passes ungated: what is still to come, or
+// what has been read to find that out.
+func (b *requestBody) stream() io.Reader {
+	if b.started {
+		return bytes.NewReader(b.data)
+	}
+	b.idle = true
+	return b
 }
 
 // firstChunk is reserved for a body of unknown length, trusted at most for an

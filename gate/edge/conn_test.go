@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -118,6 +119,56 @@ func TestTLS(t *testing.T) {
 	cfg.TLS = rules.TLSConfig{CertFile: "none.pem", KeyFile: "none.pem"}
 	if _, err := New(Options{Config: cfg, Gate: &testGate{}, Backend: f.backend, Meter: f.meter, Logger: f.log}); err == nil || !strings.Contains(err.Error(), "server.tls") {
 		t.Fatal(err)
+	}
+}
+
+// A renewed certificate is used without a restart; files that do not fit together,
+// as between the two writes of a renewal, are not.
+func TestCertificateReload(t *testing.T) {
+	files, _ := testTLS(t)
+	cert, err := newCertificate(files, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := cert.get(nil)
+	keyOnly := func(name string) {
+		renewed, _ := testTLS(t) // another file with the same pair
+		text, err := os.ReadFile(renewed.KeyFile)
+		if err != nil || os.WriteFile(files.KeyFile, append(text, name...), 0o600) != nil {
+			t.Fatal(err)
+		}
+	}
+	look := func() *tls.Certificate {
+		cert.looked = time.Time{}
+		c, err := cert.get(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if look() != first {
+		t.Fatal("read again though nothing changed")
+	}
+	keyOnly("\n# renewed\n")
+	second := look()
+	if second == first {
+		t.Fatal("the changed files are not in use")
+	}
+	if err := os.WriteFile(files.KeyFile, []byte("half a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if look() != second {
+		t.Fatal("a broken pair is in use")
+	}
+	if err := os.Remove(files.CertFile); err != nil {
+		t.Fatal(err)
+	}
+	if look() != second {
+		t.Fatal("the last good pair is gone")
+	}
+	keyOnly("\n# back\n")
+	if look() != second {
+		t.Fatal("half a pair is in use")
 	}
 }
 

@@ -28,6 +28,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 
 	match, off, reply := s.gate.Route(req)
 	switch {
+	case body.refused != nil:
+		s.refuse(ctx, body.refused, req.ID)
 	case reply != nil:
 		s.writeReply(ctx, req, reply)
 	case match.Rule != nil:

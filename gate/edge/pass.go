@@ -16,8 +16,7 @@ import (
 func (s *Server) pass(ctx *fasthttp.RequestCtx, req *gate.Request, in *head, body *requestBody) {
 	var source io.Reader
 	if in.length != 0 {
-		body.idle = true
-		source = body
+		source = body.stream()
 	}
 	stream, err := s.backend.Pass(req, source, in.length)
 	if err != nil {

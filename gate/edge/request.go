@@ -25,33 +25,29 @@ func (s *Server) request(ctx *fasthttp.RequestCtx, in *head) *gate.Request {
 			Path:   in.path,
 			Query:  in.query,
 			Host:   in.host,
-			Client: clientAddr(ctx.RemoteAddr()),
 		},
 		Target:  in.target,
 		Gone:    c.gone,
 		Arrived: time.Now(),
 	}
-	r.Header, r.ID = clientFields(upstream.EndToEnd(in.fields))
-	if r.ID == "" {
-		r.ID = rand.Text()
-	}
-	if r.Client.IsValid() {
-		r.Header = append(r.Header, rules.Field{Name: "X-Forwarded-For", Value: r.Client.String()})
-	}
-	if r.Host != "" {
-		r.Header = append(r.Header, rules.Field{Name: "X-Forwarded-Host", Value: r.Host})
-	}
 	proto := "http"
 	if ctx.IsTLS() {
 		proto = "https"
 	}
-	r.Header = append(r.Header, rules.Field{Name: "X-Forwarded-Proto", Value: proto})
+	before := s.hopsOf(clientAddr(ctx.RemoteAddr()), in.fields, in.host, proto)
+	r.Client = s.client(before)
+	via := viaOf(in.fields, in.http10)
+	r.Header, r.ID = clientFields(upstream.EndToEnd(in.fields), before.trusted)
+	if r.ID == "" {
+		r.ID = rand.Text()
+	}
+	r.Header = before.appendTo(r.Header, via)
 	return r
 }
 
 // clientFields drops what a client may not say, and finds the request id it sent:
 // "" when there is none, or none that can be used, which is dropped too.
-func clientFields(fields []rules.Field) (kept []rules.Field, id string) {
+func clientFields(fields []rules.Field, trusted bool) (kept []rules.Field, id string) {
 	ids := 0
 	for _, f := range fields {
 		if strings.EqualFold(f.Name, "X-Request-Id") {
@@ -64,18 +60,25 @@ func clientFields(fields []rules.Field) (kept []rules.Field, id string) {
 	}
 	kept = fields[:0]
 	for _, f := range fields {
-		if !reserved(f.Name) && (id != "" || !strings.EqualFold(f.Name, "X-Request-Id")) {
+		if !reserved(f.Name, trusted) && (id != "" || !strings.EqualFold(f.Name, "X-Request-Id")) {
 			kept = append(kept, f)
 		}
 	}
 	return kept, id
 }
 
-// reserved reports the names only the gate may use, in every spelling that a
-// backend folds into them.
-func reserved(name string) bool {
-	return hasPrefixFolded(name, "Gate-") || hasPrefixFolded(name, "X-Forwarded-") ||
-		strings.EqualFold(name, "Forwarded")
+// reserved reports the names whose lines the gate writes itself, in every spelling
+// that a backend folds into them. Other X-Forwarded-* fields pass from a trusted
+// proxy.
+func reserved(name string, trusted bool) bool {
+	switch {
+	case hasPrefixFolded(name, "Gate-"), strings.EqualFold(name, "Forwarded"), strings.EqualFold(name, "Via"):
+		return true
+	case !hasPrefixFolded(name, "X-Forwarded-"):
+		return false
+	}
+	return !trusted || equalFolded(name, "X-Forwarded-For") || equalFolded(name, "X-Forwarded-Host") ||
+		equalFolded(name, "X-Forwarded-Proto")
 }
 
 func hasPrefixFolded(name, prefix string) bool {

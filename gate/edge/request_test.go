@@ -51,7 +51,9 @@ func TestFieldsOfARequest(t *testing.T) {
 		"User-Agent: blanks\r\n" +
 		"X-Forwarded-For: 127.0.0.1\r\n" +
 		"X-Forwarded-Host: Shop.Example\r\n" +
-		"X-Forwarded-Proto: http\r\n"
+		"X-Forwarded-Proto: http\r\n" +
+		"Forwarded: for=127.0.0.1;host=Shop.Example;proto=http\r\n" +
+		"Via: 1.1 slotgate\r\n"
 	head := <-heads
 	own, ok := strings.CutPrefix(head, want)
 	if !ok {

@@ -83,11 +83,11 @@ func New(o Options) (*Server, error) {
 		s.cors[origin] = true
 	}
 	if o.Config.TLS.CertFile != "" {
-		cert, err := tls.LoadX509KeyPair(o.Config.TLS.CertFile, o.Config.TLS.KeyFile)
+		cert, err := newCertificate(o.Config.TLS, o.Logger)
 		if err != nil {
-			return nil, fmt.Errorf("server.tls: %w", err)
+			return nil, err
 		}
-		s.tls = &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}}
+		s.tls = &tls.Config{GetCertificate: cert.get, NextProtos: []string{"http/1.1"}}
 	}
 	s.http = &fasthttp.Server{
 		Handler:      s.handle,

@@ -23,7 +23,7 @@ type head struct {
 }
 
 // spareFields are the fields the gate adds on the way to the backend.
-const spareFields = 3
+const spareFields = 5
 
 // readHead copies a head that fasthttp has accepted, and refuses what fasthttp
 // lets pass but a backend could read in another way than the gate (P6).

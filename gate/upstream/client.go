@@ -20,9 +20,11 @@ type Options struct {
 	// ConnectTimeout bounds getting a connection: waiting for a free one, dialing
 	// and the TLS handshake together.
 	ConnectTimeout time.Duration
-	// Timeout of a streamed exchange: until the answer's head, then between two
-	// reads. A gated exchange brings its own deadline.
+	// Timeout of a streamed exchange: for each write, and until the answer's head.
+	// A gated exchange brings its own deadline.
 	Timeout time.Duration
+	// IdleTimeout is how long a streamed answer, or a tunnel, may be silent.
+	IdleTimeout time.Duration
 	// MaxConnections bounds the connections in use at once: so many for gated
 	// and as many for other traffic.
 	MaxConnections int
@@ -60,6 +62,7 @@ type Client struct {
 	target    target
 	connect   time.Duration
 	timeout   time.Duration
+	idle      time.Duration
 	maxHeader int
 	gated     *pool
 	open      *pool // ungated
@@ -77,6 +80,7 @@ func New(o Options) (*Client, error) {
 	}
 	orDefault(&o.ConnectTimeout, time.Second)
 	orDefault(&o.Timeout, 5*time.Second)
+	orDefault(&o.IdleTimeout, time.Minute)
 	orDefault(&o.KeepAlive, 4*time.Second)
 	orDefault(&o.MaxConnections, 512)
 	orDefault(&o.MaxHeader, 64<<10)
@@ -90,6 +94,7 @@ func New(o Options) (*Client, error) {
 		target:    t,
 		connect:   o.ConnectTimeout,
 		timeout:   o.Timeout,
+		idle:      o.IdleTimeout,
 		maxHeader: o.MaxHeader,
 		breaker:   newBreaker(o.Breaker),
 		budget:    o.Budget,
@@ -128,7 +133,6 @@ type target struct {
 
 func parseTarget(raw string, tlsConfig *tls.Config) (target, error) {
 	if path, ok := strings.CutPrefix(raw, "unix:"); ok {
-		path = strings.TrimPrefix(path, "//")
 		if !strings.HasPrefix(path, "/") {
 			return target{}, fmt.Errorf("upstream.url %q: write unix: and an absolute path", raw)
 		}

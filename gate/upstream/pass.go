@@ -37,7 +37,8 @@ func (e *RequestBodyError) Unwrap() error { return e.Err }
 // Pass streams an ungated request to the backend, once, and returns when the head
 // of the answer is there. Memory stays constant whatever the lengths. length is
 // that of body in bytes, or Unknown; a nil body is none. Time-outs are
-// Options.Timeout: for each write, for the head, for each read. The answer is read
+// Options.Timeout for each write and for the head, then Options.IdleTimeout for
+// each read: a stream of events may pause for longer than a page may take. The answer is read
 // after the request was sent: a backend that answers while it still reads can do
 // so as far as the buffers between them go.
 //
@@ -74,7 +75,7 @@ func (c *Client) pass(e *exchange, r *gate.Request, body io.Reader, length int64
 	if a.framing >= 0 || a.framing == noBody {
 		s.Length = max(a.framing, 0)
 	}
-	e.conn.patience = c.timeout
+	e.conn.patience = c.idle
 	s.Body = &download{exchange: *e, body: newBody(e.br, a.framing), keep: !a.closes && up.complete}
 	s.Header = EndToEnd(a.fields)
 	return s, nil

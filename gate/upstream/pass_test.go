@@ -266,7 +266,7 @@ func TestPassedRequestThatIsAnsweredEarly(t *testing.T) {
 }
 
 func TestPassTimeouts(t *testing.T) {
-	quick := func(o *Options) { o.Timeout = 100 * time.Millisecond }
+	quick := func(o *Options) { o.Timeout, o.IdleTimeout = 100*time.Millisecond, 100*time.Millisecond }
 	t.Run("no head", func(t *testing.T) {
 		b := startBackend(t, func(c net.Conn, _ *bufio.Reader, _ int) { wait(c) })
 		if _, err := newClient(t, b.addr, quick).Pass(request("GET", "/", ""), nil, 0); failureOf(err) != gate.TimedOut {
