@@ -93,12 +93,20 @@ func (g *Gate) Close(ctx context.Context) {
 	_ = g.local.Close()
 }
 
-// Route finds the rule of a request from its head. A nil Match.Rule and a nil
+// Route finds the rule of a request from its head, and from the body of a form whose
+// _method field may decide. A nil Match.Rule and a nil
 // Reply mean that no rule is for it; off that one is, but is switched off: the
 // request is to be passed on untouched. A Reply is the answer to a request that
 // could be read in two ways.
 func (g *Gate) Route(req *Request) (m rules.Match, off bool, reply *Reply) {
 	m, refusal := g.set.Match(&req.Request)
+	if m.NeedsBody {
+		j := journey{gate: g, req: req, match: m, began: time.Now()}
+		if reply = j.readBody(); reply != nil {
+			return m, false, j.count(reply)
+		}
+		m, refusal = g.set.Match(&req.Request)
+	}
 	if m.Rule != nil && g.routes[m.Rule.Index].mode() == modeOff {
 		return rules.Match{}, true, nil
 	}
@@ -109,9 +117,13 @@ func (g *Gate) Route(req *Request) (m rules.Match, off bool, reply *Reply) {
 	if m.Rule != nil {
 		j.route = g.routes[m.Rule.Index]
 	}
-	reply = j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0)
-	g.meter.Request(reply.Rule, reply.Decision, time.Since(j.began), time.Since(j.began))
-	return m, false, reply
+	return m, false, j.count(j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0))
+}
+
+// count meters a reply that Route gave.
+func (j *journey) count(reply *Reply) *Reply {
+	j.gate.meter.Request(reply.Rule, reply.Decision, time.Since(j.began), time.Since(j.began))
+	return reply
 }
 
 // journey is one gated request on its way through Serve.
@@ -161,21 +173,32 @@ func (j *journey) run() *Reply {
 
 // read takes the body in and extracts the facts.
 func (j *journey) read() *Reply {
+	if reply := j.readBody(); reply != nil {
+		return reply
+	}
+	var refusal *rules.Refusal
+	j.facts, refusal = j.match.Rule.Extract(&j.req.Request, &j.match, int64(j.gate.config.Server.MaxBody))
+	if refusal != nil {
+		return j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0)
+	}
+	return nil
+}
+
+// readBody takes the body in.
+func (j *journey) readBody() *Reply {
 	body, err := j.req.ReadBody()
 	var refusal *rules.Refusal
 	switch {
 	case err == nil:
-		j.req.Body = body
+		if j.req.Body = body; body == nil {
+			j.req.Body = []byte{} // read, and empty
+		}
 	case errors.As(err, &refusal):
 		return j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0)
 	case errors.Is(err, ErrOverloaded):
 		return j.refuse(decision.DecisionBusy, "Too many requests are being read at once.", time.Second)
 	default:
 		return j.refuse(decision.DecisionUnidentified, "The request body did not arrive whole.", 0)
-	}
-	j.facts, refusal = j.match.Rule.Extract(&j.req.Request, &j.match, int64(j.gate.config.Server.MaxBody))
-	if refusal != nil {
-		return j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0)
 	}
 	return nil
 }

@@ -75,10 +75,11 @@ type source struct {
 
 // sourceCompiler turns extractors into sources and gathers what they share.
 type sourceCompiler struct {
-	root     *jsonNode
-	pointers int
-	body     bool
-	err      error
+	root      *jsonNode
+	pointers  int
+	pathNames []string
+	body      bool
+	err       error
 }
 
 var sourceNames = map[Source]string{
@@ -93,6 +94,8 @@ func (c *sourceCompiler) sources(list Extractors, sole bool) []source {
 	for _, e := range list {
 		s := source{Extractor: e, label: sourceNames[e.Source] + ":" + e.Name}
 		switch e.Source {
+		case FromPath:
+			c.pathNames = append(c.pathNames, e.Name)
 		case FromJSON:
 			if c.root == nil {
 				c.root = newJSONNode("")

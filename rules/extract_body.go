@@ -64,7 +64,7 @@ func (b *bodyText) read(x *extraction) *Refusal {
 			b.kind = bodyURLEncoded
 		}
 	}
-	if !isReadableCharset(charset) {
+	if !x.rule.anyCharset && !isReadableCharset(charset) {
 		return refuse(RefuseUnsupported, "the body's charset is not UTF-8")
 	}
 	coding, _, refusal := findHeader(x.req.Header, "Content-Encoding", "the Content-Encoding")

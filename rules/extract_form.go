@@ -91,34 +91,6 @@ func (x *extraction) scanForm(v *namedValue, s *source, own bool) *Refusal {
 	return v.scanPairs(x.form.encoded, s, own)
 }
 
-// checkFormMethod refuses a form whose _method field would make the request one of
-// another rule: Match has not seen the body. A form that cannot be read is refused
-// where a source needs it, not here.
-func (x *extraction) checkFormMethod() *Refusal {
-	if !x.rule.readsBody || x.body.load(x) != nil || !x.body.kind.isForm() {
-		return nil
-	}
-	v := namedValue{label: methodSource.label}
-	if x.scanForm(&v, &methodSource, true) != nil {
-		return nil
-	}
-	value, found, refusal := v.result()
-	if refusal != nil || !found || value == "" {
-		return refusal
-	}
-	if !isToken(value) {
-		return refuse(RefuseAmbiguous, "the form's %s is not a method", methodField)
-	}
-	other := *x.req
-	other.Method = value
-	if m, refusal := x.rule.set.Match(&other); refusal != nil || m.Rule != nil && m.Rule != x.rule {
-		return refuse(RefuseAmbiguous, "the form's %s makes the request fit another rule", methodField)
-	}
-	return nil
-}
-
-var methodSource = source{Extractor: Extractor{Source: FromForm, Name: methodField}, label: "form:" + methodField, folded: methodField}
-
 // scanPairs gathers from a query or urlencoded text. Pairs end at "&"; where some
 // servers also end them at ";" and that would change the source's value, the text is
 // refused, as is a name that cannot be decoded.

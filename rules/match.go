@@ -5,54 +5,100 @@ import (
 	"strings"
 )
 
-// Match finds the rule a request falls under, the first in the file that fits. It
-// looks at method, path, host and headers only, so it works before the body has
-// been read. A request without a rule gives a zero Match.
+// Match finds the rule a request falls under, the first in the file that fits. A
+// request without a rule gives a zero Match.
+//
+// While r.Body is nil, method, path, host and headers decide, so that it works
+// before the body has been read. Match.NeedsBody then tells that the body may change
+// the result, by a form's _method: read it and call Match again.
 //
 // A request that backends may route in more than one way (its path has several
 // readings, its method an override) is tried in every way. One rule in all of them
-// decides; different rules, or different path variables, are refused as ambiguous.
+// decides; different rules, or different path variables that the rule reads, are
+// refused as ambiguous.
 func (s *Set) Match(r *Request) (Match, *Refusal) {
 	if r.Path == "*" && r.Method == "OPTIONS" {
 		return Match{}, nil // about the server, not about a resource (RFC 9110, 9.3.7)
 	}
 	t := trial{set: s, req: r}
-	var methodBuf [maxMethods]string
-	methods, malformed := effectiveMethods(r, methodBuf[:0])
-	if malformed {
-		methods = append(methodBuf[:0], anyMethod)
-	}
 	var segmentBuf [maxInlineSegments]string
-	first, others, err := readPath(r.Path, segmentBuf[:0])
+	paths, err := readPath(r.Path, s.dialect, segmentBuf[:0])
+	var asked overrides
+	var methodBuf [maxMethods]string
+	s.dialect.inHead(r, &asked)
+	methods := s.dialect.methodsOf(r.Method, &asked, methodBuf[:0])
+	formMay := s.dialect.formMayOverride(r)
 	if err != nil {
+		if asked.malformed || formMay {
+			methods = append(methodBuf[:0], anyMethod)
+		}
 		if r.Path == "" || r.Path[0] != '/' || t.mayMatch(methods) {
 			return Match{}, refuse(RefuseAmbiguous, "the path cannot be read: %v", err)
 		}
 		return Match{}, nil
 	}
-	var found Match
+	if formMay && t.formMatters(methods, &paths) {
+		if r.Body == nil {
+			m, refusal := t.decide(methods, &paths, asked.malformed)
+			m.NeedsBody = refusal == nil
+			return m, refusal
+		}
+		value, refusal := formMethod(r, s.maxBody)
+		if refusal != nil {
+			return Match{}, refusal
+		}
+		asked.add(value)
+		methods = s.dialect.methodsOf(r.Method, &asked, methodBuf[:0])
+	}
+	return t.decide(methods, &paths, asked.malformed)
+}
+
+// decide tries every method with every reading of the path.
+func (t *trial) decide(methods []string, paths *readings, malformed bool) (found Match, refusal *Refusal) {
+	var tried [1]string
+	if malformed {
+		methods = append(tried[:0], anyMethod)
+	}
 	for _, method := range methods {
-		for i := -1; i < len(others); i++ {
-			p := &first
-			if i >= 0 {
-				p = &others[i]
+		for i := range paths.count() {
+			p, ok := paths.at(i)
+			if !ok {
+				continue
 			}
-			m := t.match(method, p, i < 0)
+			m := t.match(method, &p)
 			switch {
 			case m.Rule == nil:
+			case malformed:
+				return Match{}, refuse(RefuseAmbiguous, "a method override is not a method, or there are too many")
 			case found.Rule == nil:
 				found = m
 			case found.Rule != m.Rule:
 				return Match{}, refuse(RefuseAmbiguous, "the request fits two rules, by different readings of its path or method")
-			case !slices.Equal(found.Params, m.Params):
+			case !m.Rule.sameParams(found.Params, m.Params):
 				return Match{}, refuse(RefuseAmbiguous, "the path can be read with different values")
 			}
 		}
 	}
-	if malformed && found.Rule != nil {
-		return Match{}, refuse(RefuseAmbiguous, "a method override is not a method, or there are too many")
-	}
 	return found, nil
+}
+
+// formMatters reports whether another method than these could change the rule.
+func (t *trial) formMatters(methods []string, paths *readings) bool {
+	lax := t.set.dialect.lax
+	for i := range paths.count() {
+		p, ok := paths.at(i)
+		if !ok {
+			continue
+		}
+		for _, r := range t.set.Rules {
+			admitted := slices.ContainsFunc(methods, r.admitsMethod)
+			// With lax, a rule that fits already goes on to fit.
+			if (!admitted || !lax && len(r.Match.Methods) > 0) && t.fits(r, anyMethod, &p) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // trial holds a request against the rules of a set.
@@ -66,29 +112,42 @@ type trial struct {
 const anyMethod = ""
 
 // match returns the first rule that fits one method and one reading of the path.
-// Only the normal form counts for rules that match exactly.
-func (t *trial) match(method string, p *reading, normal bool) Match {
+func (t *trial) match(method string, p *reading) Match {
 	for _, r := range t.set.Rules {
-		if !normal && !r.loose || !r.template.fits(p, !r.loose) || !t.headFits(r, method) {
-			continue
+		if t.fits(r, method, p) {
+			return Match{Rule: r, Method: method, Path: p.String(), Params: r.template.bind(p)}
 		}
-		params := r.template.bind(p)
-		if !r.admitsParams(params) || r.excepts(p) {
-			continue
-		}
-		return Match{Rule: r, Method: method, Path: p.String(), Params: params}
 	}
 	return Match{}
 }
 
+func (t *trial) fits(r *Rule, method string, p *reading) bool {
+	d := t.set.dialect
+	if r.loose && p.is&readByDialect == 0 || !r.loose && p.is&normalForm == 0 {
+		return false
+	}
+	if !r.loose {
+		d = nil
+	}
+	return r.template.fits(p, d) && t.headFits(r, method) &&
+		(len(r.params) == 0 || r.admitsParams(r.template.bind(p))) && !r.excepts(p)
+}
+
 // mayMatch reports whether some rule could mean a path that has no normal form.
 func (t *trial) mayMatch(methods []string) bool {
-	suspects := suspectPaths(t.req.Path)
-	for _, r := range t.set.Rules {
-		fits := func(method string) bool { return t.headFits(r, method) }
-		shape := func(p reading) bool { return r.template.mayFit(&p) }
-		if slices.ContainsFunc(methods, fits) && slices.ContainsFunc(suspects, shape) {
-			return true
+	d := t.set.dialect
+	for _, suspects := range suspectPaths(t.req.Path, d) {
+		for i := range suspects.count() {
+			p, ok := suspects.at(i)
+			if !ok {
+				continue
+			}
+			for _, r := range t.set.Rules {
+				fits := func(method string) bool { return t.headFits(r, method) }
+				if r.template.mayFit(&p, d) && slices.ContainsFunc(methods, fits) {
+					return true
+				}
+			}
 		}
 	}
 	return false
@@ -140,68 +199,19 @@ func (r *Rule) admitsParams(params []Param) bool {
 	return true
 }
 
-// excepts is always exact: a loose exception could be used to dodge the rule.
-func (r *Rule) excepts(p *reading) bool {
-	return slices.ContainsFunc(r.except, func(t Template) bool { return t.fits(p, true) })
-}
-
-// maxMethods bounds the different methods one request may ask for.
-const maxMethods = 4
-
-// effectiveMethods lists the methods a backend may see, in upper case: the one sent
-// and what overrides it. Malformed reports an override that is no method at all, or
-// too many of them.
-func effectiveMethods(r *Request, buf []string) (methods []string, malformed bool) {
-	methods = append(buf, strings.ToUpper(r.Method))
-	add := func(value string) {
-		if value == "" {
-			return
-		}
-		method := strings.ToUpper(value)
-		if slices.Contains(methods, method) {
-			return
-		}
-		if !isToken(value) || len(methods) == maxMethods {
-			malformed = true
-			return
-		}
-		methods = append(methods, method)
-	}
-	for i := range r.Header {
-		f := &r.Header[i]
-		// Lengths first: this runs for every line of every request.
-		switch len(f.Name) {
-		case len("X-HTTP-Method-Override"), len("X-HTTP-Method"), len("X-Method-Override"):
-			if sameHeader(f.Name, "X-HTTP-Method-Override") || sameHeader(f.Name, "X-HTTP-Method") || sameHeader(f.Name, "X-Method-Override") {
-				add(f.Value)
-			}
-		}
-	}
-	for piece := range splitPairs(r.Query) {
-		name, value, _ := strings.Cut(piece, "=")
-		if name, ok := decodePercent(name, true); ok && foldName(name) == methodField {
-			value, _ = decodePercent(value, true)
-			add(value)
-		}
-	}
-	return methods, malformed
-}
-
-// methodField is the query or form field by which many frameworks override POST.
-const methodField = "_method"
-
-// isToken: RFC 9110, 5.6.2.
-func isToken(s string) bool {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' {
-			continue
-		}
-		if strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+// sameParams compares what the rule's extractors read.
+func (r *Rule) sameParams(a, b []Param) bool {
+	for i := range a {
+		if a[i].Value != b[i].Value && slices.Contains(r.pathNames, a[i].Name) {
 			return false
 		}
 	}
-	return s != ""
+	return true
+}
+
+// excepts is always exact: a loose exception could be used to dodge the rule.
+func (r *Rule) excepts(p *reading) bool {
+	return slices.ContainsFunc(r.except, func(t Template) bool { return t.fits(p, nil) })
 }
 
 // canonicalHost drops what does not tell hosts apart here: letter case, the port, a

@@ -104,17 +104,23 @@ func FuzzNormalizePath(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
 		checkNormalForm(t, raw)
-		suspectPaths(raw)
-		if first, others, err := readPath(raw, nil); err == nil {
-			for _, p := range append(others, first) {
-				for _, s := range p.segments {
-					if s == "" || s == "." || s == ".." {
-						t.Errorf("readPath(%q) has the segment %q", raw, s)
+		for name, d := range dialects {
+			suspectPaths(raw, d)
+			paths, err := readPath(raw, d, nil)
+			if err != nil {
+				continue
+			}
+			for i := range paths.count() {
+				p, _ := paths.at(i)
+				for j := range p.segments {
+					s := p.segment(j)
+					if s == "" || (s == "." || s == "..") && !d.keepsDots {
+						t.Errorf("%s: readPath(%q) has the segment %q", name, raw, s)
 					}
 				}
 			}
-			if normal, err := NormalizePath(raw); err != nil || first.String() != normal {
-				t.Errorf("readPath(%q) begins with %q; the normal form is %q, %v", raw, first.String(), normal, err)
+			if normal, err := NormalizePath(raw); err != nil || paths.normal.String() != normal {
+				t.Errorf("%s: readPath(%q) has %q first; the normal form is %q, %v", name, raw, paths.normal.String(), normal, err)
 			}
 		}
 	})

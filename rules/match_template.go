@@ -139,39 +139,51 @@ func (t Template) Covers(other Template) bool {
 	return t.rest != "" || len(t.segments) == len(other.segments) && other.rest == ""
 }
 
-// fits reports whether a reading of a path has the template's shape. Exact is
-// letter for letter, the trailing slash included.
-func (t *Template) fits(p *reading, exact bool) bool {
-	if len(p.segments) < len(t.segments) || len(p.segments) > len(t.segments) && t.rest == "" {
+// fits reports whether a reading of a path has the template's shape: as backends of
+// a dialect route it, or, without one, letter for letter, the trailing slash included.
+func (t *Template) fits(p *reading, d *dialect) bool {
+	if d == nil && t.rest == "" && p.slash != t.slash {
 		return false
 	}
-	if exact && t.rest == "" && p.slash != t.slash {
+	return t.shaped(p, d, func(segment, literal string) bool {
+		text := decodeSegment(segment)
+		return text == literal || d != nil && d.foldsCase && strings.EqualFold(text, literal)
+	})
+}
+
+// mayFit is fits for a suspect reading.
+func (t *Template) mayFit(p *reading, d *dialect) bool { return t.shaped(p, d, mayBe) }
+
+func (t *Template) shaped(p *reading, d *dialect, same func(segment, literal string) bool) bool {
+	n := len(t.segments)
+	extra := len(p.segments) > n && t.rest == ""
+	if len(p.segments) < n || extra && (d == nil || len(d.scripts) == 0) {
 		return false
 	}
+	if p.cut > 0 && !t.endsFor(p) {
+		return false
+	}
+	script := false
 	for i := range t.segments {
 		s := &t.segments[i]
 		if s.name != "" {
 			continue
 		}
-		got := decodeSegment(p.segments[i])
-		if got != s.literal && (exact || !strings.EqualFold(got, s.literal)) {
+		if !same(p.segment(i), s.literal) {
 			return false
 		}
+		script = script || extra && d.isScript(p.segment(i))
 	}
-	return true
+	return !extra || script
 }
 
-// mayFit is fits for a suspect reading.
-func (t *Template) mayFit(p *reading) bool {
-	if len(p.segments) < len(t.segments) || len(p.segments) > len(t.segments) && t.rest == "" {
-		return false
+// endsFor reports whether the segment that lost its suffix may have had one.
+func (t *Template) endsFor(p *reading) bool {
+	last := len(p.segments) - 1
+	if last < len(t.segments) && t.segments[last].name == "" {
+		return p.is&cutLiteral != 0
 	}
-	for i := range t.segments {
-		if s := &t.segments[i]; s.name == "" && !mayBe(p.segments[i], s.literal) {
-			return false
-		}
-	}
-	return true
+	return p.is&cutVariable != 0
 }
 
 // bind returns the decoded variables of a reading that fits.
@@ -182,13 +194,13 @@ func (t *Template) bind(p *reading) []Param {
 	params := make([]Param, 0, len(t.names))
 	for i := range t.segments {
 		if name := t.segments[i].name; name != "" {
-			params = append(params, Param{Name: name, Value: decodeSegment(p.segments[i])})
+			params = append(params, Param{Name: name, Value: decodeSegment(p.segment(i))})
 		}
 	}
 	if t.rest != "" {
 		parts := make([]string, 0, 4)
-		for _, s := range p.segments[len(t.segments):] {
-			parts = append(parts, decodeSegment(s))
+		for i := len(t.segments); i < len(p.segments); i++ {
+			parts = append(parts, decodeSegment(p.segment(i)))
 		}
 		params = append(params, Param{Name: t.rest, Value: strings.Join(parts, "/")})
 	}

@@ -6,8 +6,9 @@ import "net/netip"
 type Field struct{ Name, Value string }
 
 // Request is what the rules may look at: an immutable copy made at the edge.
-// Body is complete for a rule that reads it (Rule.ReadsBody), as received, still
-// in its content coding.
+// Body is nil until it has been read; it is complete for a rule that reads it
+// (Rule.ReadsBody) and where Match.NeedsBody says so, as received, still in its
+// content coding.
 type Request struct {
 	Method string // as sent
 	Path   string // raw, percent-encoded, as sent, without the query
@@ -27,6 +28,8 @@ type Match struct {
 	Method string // the effective method
 	Path   string // the normal form that matched
 	Params []Param
+	// NeedsBody tells that the body decides which rule it is, see Set.Match.
+	NeedsBody bool
 }
 
 // Facts is all a decision needs to know of a request. Texts built from several

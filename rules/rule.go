@@ -27,6 +27,7 @@ type Rule struct {
 	loose     bool // book and guard rules match what backends route alike
 	params    map[string]*regexp.Regexp
 	except    []Template
+	pathNames []string // the variables that extractors read
 	hosts     []string
 	condition []fieldCondition
 
@@ -38,6 +39,7 @@ type Rule struct {
 	pointers              *jsonNode // every JSON Pointer of the sources, nil without one
 	pointerCount          int
 	readsBody             bool
+	anyCharset            bool // of no rule: names and values are ASCII anyway
 	maxUnits              int64
 
 	// What Classify looks at.
@@ -51,6 +53,9 @@ type Rule struct {
 type Set struct {
 	Rules []*Rule
 	Pools map[string]*Pool
+
+	dialect *dialect
+	maxBody int64 // server.max_body
 }
 
 // defaultKey and defaultScope apply where the configuration names none.
@@ -67,7 +72,11 @@ const maxUnitsPerRequest = 1_000_000_000
 // NewSet compiles a configuration. It fails only on what validation of the file
 // has already refused.
 func NewSet(cfg *Config) (*Set, error) {
-	s := &Set{Pools: make(map[string]*Pool, len(cfg.Pools))}
+	s := &Set{
+		Pools:   make(map[string]*Pool, len(cfg.Pools)),
+		dialect: dialectNamed(cfg.Upstream.Dialect),
+		maxBody: int64(cfg.Server.MaxBody),
+	}
 	for name, p := range cfg.Pools {
 		s.Pools[name] = &Pool{Name: name, PoolConfig: *p}
 	}
@@ -150,7 +159,7 @@ func (r *Rule) prepareExtract() error {
 	}
 	r.scope = c.sources(scope, false)
 	r.readsBody = r.readsBody || c.body
-	r.pointers, r.pointerCount = c.root, c.pointers
+	r.pointers, r.pointerCount, r.pathNames = c.root, c.pointers, c.pathNames
 	r.maxUnits = maxUnitsPerRequest
 	if r.Pool != nil && r.Pool.Capacity.Kind == CapacityNumber {
 		r.maxUnits = min(r.maxUnits, r.Pool.Capacity.Units)

@@ -39,8 +39,9 @@ func testRule(name, method, path string) *RuleConfig {
 func testSet(t testing.TB, list ...*RuleConfig) *Set {
 	t.Helper()
 	s, err := NewSet(&Config{
-		Pools: map[string]*PoolConfig{"lessons": {Capacity: Capacity{Kind: CapacityNumber, Units: 6}}, "learned": {Capacity: Capacity{Kind: CapacityLearned}}},
-		Rules: list,
+		Server: ServerConfig{MaxBody: 1 << 20},
+		Pools:  map[string]*PoolConfig{"lessons": {Capacity: Capacity{Kind: CapacityNumber, Units: 6}}, "learned": {Capacity: Capacity{Kind: CapacityLearned}}},
+		Rules:  list,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -212,7 +212,6 @@ func TestValidateKeepsQuiet(t *testing.T) {
 
 func TestUnavailable(t *testing.T) {
 	for _, row := range []struct{ section, text, want string }{
-		{"upstream:", "dialect: «php", "a dialect other than any"},
 		{"", "store: { mode: «cluster }", "a mode other than standalone"},
 		{"", "store: { mode: «sentinel, master_name: a }", "a mode other than standalone"},
 		{"", "store: { tls: «true }", "tls"},

@@ -12,7 +12,6 @@ var unavailable = []struct {
 	used func(value any) bool
 	what string
 }{
-	{"upstream.dialect", not("any"), "a dialect other than any"},
 	{"store.mode", not("standalone"), "a mode other than standalone"},
 	{"store.tls", set, "tls"},
 	{"store.encrypt_key", set, "encryption"},

@@ -1,0 +1,103 @@
+package rules
+
+// dialect is how backends of one kind read paths and methods, as upstream.dialect
+// names them. What each does, by the routing documentation of the frameworks:
+//
+//	                        any  php  rack  express  spring  aspnet
+//	escapes of unreserved    +    +    +      +        +       +     decoded
+//	empty segments           +    +    +      +        +       +     skipped
+//	trailing slash           +    +    +      +        +       +     ignored
+//	dot segments             +    +    +      +        +       +     resolved
+//	                         +    -    +      +        -       -     … or literal text
+//	";parameters"            +    -    -      -        +       -     dropped
+//	                         +    +    +      +        -       +     … or literal text
+//	letter case of literals  +    +    -      +        -       +     ignored
+//	".format" at the end     any  (1)  any    -       any     (2)    dropped
+//	front controller, more   +    +    -      -        -       +     of .php, of .aspx
+//	  path after a script
+//	override by header       (3)  (4)  (4)   (3)       -      (4)    on POST (any: on all)
+//	  by _method in query    +    +    -      +        +       -
+//	  by _method in a form   +    +    +      +        +       -     on POST
+//
+// (1) .php .html .json .xml, after literals. (2) .aspx .json .xml, after literals.
+// (3) X-HTTP-Method-Override, X-HTTP-Method, X-Method-Override. (4) the first of them.
+//
+// Where the table has "… or", both are tried: one rule with one set of path
+// variables has to come out. Under a named dialect the overriding method is the only
+// one that counts, so name one only where the backend overrides as the table says;
+// "any" tries the method that was sent too.
+//
+// Sources: Apache AcceptPathInfo, MergeSlashes and MultiViews, nginx merge_slashes,
+// Symfony Request.getMethod, Rails routing "(.:format)", Rack::MethodOverride,
+// Express strict and caseSensitive, method-override, Spring UrlPathHelper,
+// suffixPatternMatch and HiddenHttpMethodFilter, Tomcat CoyoteAdapter, Kestrel dot
+// segment removal, IIS PATH_INFO, ASP.NET Core HttpMethodOverrideMiddleware.
+type dialect struct {
+	// lax tries the method that was sent next to what overrides it.
+	lax bool
+
+	keepsDots       bool
+	keepsParameters bool
+	dropsParameters bool
+	foldsCase       bool
+	formats         formats
+	scripts         []string // extensions, lower case
+
+	headers     []string // that override the method
+	query, form bool     // _method there does
+	methods     []string // that an override may name
+}
+
+// formats are the suffixes that a backend drops from the last segment.
+type formats struct {
+	every    bool     // any text after a dot, after variables too
+	literals []string // these, lower case, after a literal
+}
+
+var (
+	overrideHeaders = []string{"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"}
+	commonMethods   = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+
+	dialects = map[string]*dialect{
+		"any": {
+			lax: true, keepsDots: true, keepsParameters: true, dropsParameters: true, foldsCase: true,
+			formats: formats{every: true},
+			scripts: []string{".php", ".phtml", ".aspx", ".ashx", ".asmx"},
+			headers: overrideHeaders, query: true, form: true,
+		},
+		"php": {
+			keepsParameters: true, foldsCase: true,
+			formats: formats{literals: []string{".php", ".html", ".json", ".xml"}},
+			scripts: []string{".php", ".phtml"},
+			headers: overrideHeaders[:1], query: true, form: true, methods: commonMethods,
+		},
+		"rack": {
+			keepsDots: true, keepsParameters: true,
+			formats: formats{every: true},
+			headers: overrideHeaders[:1], form: true, methods: commonMethods,
+		},
+		"express": {
+			keepsDots: true, keepsParameters: true, foldsCase: true,
+			headers: overrideHeaders, query: true, form: true, methods: commonMethods,
+		},
+		"spring": {
+			dropsParameters: true,
+			formats:         formats{every: true},
+			query:           true, form: true, methods: []string{"PUT", "PATCH", "DELETE"},
+		},
+		"aspnet": {
+			keepsParameters: true, foldsCase: true,
+			formats: formats{literals: []string{".aspx", ".json", ".xml"}},
+			scripts: []string{".aspx", ".ashx", ".asmx"},
+			headers: overrideHeaders[:1], methods: commonMethods,
+		},
+	}
+)
+
+// dialectNamed takes no name for any.
+func dialectNamed(name string) *dialect {
+	if d, ok := dialects[name]; ok {
+		return d
+	}
+	return dialects["any"]
+}

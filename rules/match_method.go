@@ -1,0 +1,154 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+)
+
+// methodField is the query or form field by which many frameworks override POST.
+const methodField = "_method"
+
+// maxMethods bounds the different methods one request may ask for.
+const maxMethods = 4
+
+// overrides are the different methods, in upper case, that a request asks for in
+// place of its own.
+type overrides struct {
+	list      [maxMethods - 1]string
+	count     int
+	malformed bool // one is no method at all, or there are too many
+}
+
+func (o *overrides) methods() []string { return o.list[:o.count] }
+
+func (o *overrides) add(value string) {
+	if value == "" {
+		return
+	}
+	method := strings.ToUpper(value)
+	switch {
+	case slices.Contains(o.methods(), method):
+	case !isToken(value), o.count == len(o.list):
+		o.malformed = true
+	default:
+		o.list[o.count] = method
+		o.count++
+	}
+}
+
+// inHead gathers the overrides of a request's header and query that a backend of the
+// dialect reads.
+func (d *dialect) inHead(r *Request, o *overrides) {
+	if !d.lax && !strings.EqualFold(r.Method, "POST") {
+		return
+	}
+	for i := range r.Header {
+		f := &r.Header[i]
+		for _, name := range d.headers {
+			// Lengths first: this runs for every line of every request.
+			if len(f.Name) == len(name) && sameHeader(f.Name, name) {
+				o.add(f.Value)
+			}
+		}
+	}
+	if !d.query {
+		return
+	}
+	for piece := range splitPairs(r.Query) {
+		name, value, _ := strings.Cut(piece, "=")
+		if name, ok := decodePercent(name, true); ok && foldName(name) == methodField {
+			value, _ = decodePercent(value, true)
+			o.add(value)
+		}
+	}
+}
+
+// methodsOf lists, in buf, the methods by which a backend may run a request: where it
+// is sure to follow overrides, only theirs. What is no method there overrides nothing.
+func (d *dialect) methodsOf(sent string, o *overrides, buf []string) []string {
+	buf = buf[:0]
+	sent = strings.ToUpper(sent)
+	follows := func(method string) bool { return d.lax || slices.Contains(d.methods, method) }
+	ignores := func(method string) bool { return !follows(method) }
+	if d.lax || o.count == 0 || slices.ContainsFunc(o.methods(), ignores) {
+		buf = append(buf, sent)
+	}
+	for _, method := range o.methods() {
+		if follows(method) && !slices.Contains(buf, method) {
+			buf = append(buf, method)
+		}
+	}
+	return buf
+}
+
+// formMayOverride reports whether the body could be a form whose _method field
+// overrides the method, as far as the head tells. Rack reads a body without a label
+// as a form.
+func (d *dialect) formMayOverride(r *Request) bool {
+	if !d.form || !strings.EqualFold(r.Method, "POST") {
+		return false
+	}
+	label, _, refusal := findHeader(r.Header, "Content-Type", "")
+	var b bodyText
+	_, ok := b.classify(label)
+	return refusal != nil || !ok || b.kind.isForm() || b.kind == bodyUnlabelled
+}
+
+// formMethod reads _method from the form that r.Body is; "" without one.
+func formMethod(r *Request, maxBody int64) (string, *Refusal) {
+	x := extraction{rule: methodRule, req: r, maxBody: maxBody}
+	if refusal := x.body.load(&x); refusal != nil {
+		return "", refusal
+	}
+	value, _, refusal := x.readFormMethod()
+	return value, refusal
+}
+
+// methodRule reads a body as a form unless it is labelled as another thing.
+var methodRule = &Rule{anyCharset: true}
+
+var methodSource = source{Extractor: Extractor{Source: FromForm, Name: methodField}, label: "form:" + methodField, folded: methodField}
+
+func (x *extraction) readFormMethod() (value string, found bool, refusal *Refusal) {
+	v := namedValue{label: methodSource.label}
+	if refusal := x.scanForm(&v, &methodSource, true); refusal != nil {
+		return "", false, refusal
+	}
+	return v.result()
+}
+
+// checkFormMethod refuses a form whose _method field would make the request one of
+// another rule than it was matched with. A form that cannot be read is refused where
+// a source needs it, not here.
+func (x *extraction) checkFormMethod() *Refusal {
+	if !x.rule.readsBody || !x.rule.set.dialect.form || x.body.load(x) != nil || !x.body.kind.isForm() || x.form.load(x) != nil {
+		return nil
+	}
+	value, found, refusal := x.readFormMethod()
+	if refusal != nil || !found || value == "" {
+		return refusal
+	}
+	if !isToken(value) {
+		return refuse(RefuseAmbiguous, "the form's %s is not a method", methodField)
+	}
+	other := *x.req
+	other.Method = value
+	if m, refusal := x.rule.set.Match(&other); refusal != nil || m.Rule != nil && m.Rule != x.rule {
+		return refuse(RefuseAmbiguous, "the form's %s makes the request fit another rule", methodField)
+	}
+	return nil
+}
+
+// isToken: RFC 9110, 5.6.2.
+func isToken(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' {
+			continue
+		}
+		if strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,244 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+)
+
+// reading is one way a backend may take a path: segments in normal form, none of
+// them empty. Dot segments are resolved, unless they are taken for text.
+type reading struct {
+	segments []string
+	slash    bool   // a slash follows the last segment
+	text     string // the normal form, where it is at hand
+	is       readingKind
+	cut      int // bytes of the last segment that are a format's suffix
+}
+
+// readingKind tells for what a reading counts.
+type readingKind uint8
+
+const (
+	normalForm    readingKind = 1 << iota // for rules that match exactly
+	readByDialect                         // for the others
+	cutLiteral                            // the suffix may follow a literal
+	cutVariable                           // the suffix may follow a variable
+)
+
+// segment is what the reading makes of a segment.
+func (p *reading) segment(i int) string {
+	s := p.segments[i]
+	if i == len(p.segments)-1 {
+		s = s[:len(s)-p.cut]
+	}
+	return s
+}
+
+func (p *reading) String() string {
+	if p.text != "" && p.cut == 0 {
+		return strings.Clone(p.text) // so that segments can live on the reader's stack
+	}
+	var b strings.Builder
+	for i := range p.segments {
+		b.WriteByte('/')
+		b.WriteString(p.segment(i))
+	}
+	if p.slash {
+		b.WriteByte('/')
+	}
+	return b.String()
+}
+
+// maxInlineSegments is how many segments a path may have before reading it
+// allocates.
+const maxInlineSegments = 16
+
+// readings are the ways in which backends may take a path. They differ in
+//   - ";parameters", dropped before dot segments are resolved, or text; an encoded
+//     ";" begins some where a container decodes before it looks
+//   - dot segments, resolved or text; and "//../", which goes up from the collapsed
+//     or from the empty segment
+//   - what a script in it or a front controller takes for the path
+//   - the suffix that names a format, see at
+type readings struct {
+	dialect *dialect
+	normal  reading
+	others  []reading
+}
+
+// readPath reads a raw path, with the segments of the normal form in buf where they
+// fit. A path without a normal form is an error; see suspectPaths.
+func readPath(raw string, d *dialect, buf []string) (readings, error) {
+	text := raw
+	if !isNormalPath(raw) {
+		var err error
+		if text, err = normalizeEscapes(raw); err != nil {
+			return readings{}, err
+		}
+	}
+	return readText(text, d, buf), nil
+}
+
+// readText reads a path with normal escapes.
+func readText(text string, d *dialect, buf []string) readings {
+	rs := readings{dialect: d, normal: splitPath(text, buf, collapseFirst)}
+	rs.normal.is = normalForm
+	bare := !hasParameters(text)
+	if bare || d.keepsParameters {
+		rs.normal.is |= readByDialect
+		rs.others = d.dotReadings(rs.others, text)
+	}
+	if !bare && d.dropsParameters {
+		plain := dropParameters(text, ";")
+		for _, t := range []string{plain, dropParameters(plain, "%3B")} {
+			rs.others = d.dotReadings(append(rs.others, asRead(splitPath(t, nil, collapseFirst))), t)
+		}
+	}
+	if len(d.scripts) > 0 && strings.IndexByte(text, '.') >= 0 {
+		rs.others = d.frontReadings(rs.others, &rs.normal)
+		for i := range rs.others {
+			rs.others = d.frontReadings(rs.others, &rs.others[i])
+		}
+	}
+	return rs
+}
+
+// count bounds the argument of at.
+func (rs *readings) count() int { return 2 + 2*len(rs.others) }
+
+// at returns the readings by number: each of them, and behind it the same without
+// the suffix that may name a format, where it has one. (An iterator would allocate.)
+func (rs *readings) at(i int) (p reading, ok bool) {
+	p = rs.normal
+	if i >= 2 {
+		p = rs.others[i/2-1]
+	}
+	if i%2 == 1 {
+		return rs.dialect.withoutFormat(&p)
+	}
+	return p, true
+}
+
+func asRead(p reading) reading {
+	p.is = readByDialect
+	return p
+}
+
+// dotReadings adds what else dot segments may be.
+func (d *dialect) dotReadings(list []reading, text string) []reading {
+	if !strings.Contains(text, "/.") {
+		return list
+	}
+	if strings.Contains(text, "//") && strings.Contains(text, "/..") {
+		list = append(list, asRead(splitPath(text, nil, resolveFirst)))
+	}
+	if d.keepsDots {
+		list = append(list, asRead(splitPath(text, nil, keepDots)))
+	}
+	return list
+}
+
+// frontReadings adds what a script in the path makes of it: its own path, as servers
+// find it, and what a front controller routes by, the path after it, behind the
+// application's folder or without it.
+func (d *dialect) frontReadings(list []reading, p *reading) []reading {
+	i := slices.IndexFunc(p.segments, d.isScript)
+	if i < 0 || i == len(p.segments)-1 || p.is&readByDialect == 0 {
+		return list
+	}
+	list = append(list, reading{segments: slices.Clone(p.segments[:i+1]), is: readByDialect})
+	list = append(list, reading{segments: slices.Clone(p.segments[i+1:]), slash: p.slash, is: readByDialect})
+	if i > 0 {
+		list = append(list, reading{segments: slices.Concat(p.segments[:i], p.segments[i+1:]), slash: p.slash, is: readByDialect})
+	}
+	return list
+}
+
+// isScript reports whether a segment names a script, after which a path may go on.
+func (d *dialect) isScript(segment string) bool {
+	dot := strings.LastIndexByte(segment, '.')
+	return dot > 0 && slices.ContainsFunc(d.scripts, func(s string) bool { return strings.EqualFold(s, segment[dot:]) })
+}
+
+// withoutFormat cuts the suffix off the last segment, if a backend may.
+func (d *dialect) withoutFormat(p *reading) (reading, bool) {
+	if len(p.segments) == 0 || p.is&readByDialect == 0 {
+		return reading{}, false
+	}
+	last := p.segments[len(p.segments)-1]
+	dot := strings.LastIndexByte(last, '.')
+	if dot < 1 || dot == len(last)-1 {
+		return reading{}, false
+	}
+	cut := reading{segments: p.segments, slash: p.slash, is: readByDialect, cut: len(last) - dot}
+	switch {
+	case d.formats.every && isVersion(last, dot):
+		cut.is |= cutVariable
+	case d.formats.every:
+		cut.is |= cutLiteral | cutVariable
+	case slices.ContainsFunc(d.formats.literals, func(s string) bool { return strings.EqualFold(s, last[dot:]) }):
+		cut.is |= cutLiteral
+	default:
+		return reading{}, false
+	}
+	return cut, true
+}
+
+// isVersion: v1.5 is not v1 in the format 5.
+func isVersion(segment string, dot int) bool {
+	c := segment[dot-1]
+	return '0' <= c && c <= '9' && isDigits(segment[dot+1:])
+}
+
+// dotOrder is what a server does with dot segments, and when.
+type dotOrder uint8
+
+const (
+	collapseFirst dotOrder = iota // nginx, Apache, Tomcat, Go: empty segments go first
+	resolveFirst                  // RFC 3986, 5.2.4; Kestrel
+	keepDots                      // Rack, Express
+)
+
+// splitPath cuts a path with normal escapes into segments, in buf where they fit.
+func splitPath(text string, buf []string, order dotOrder) reading {
+	p := reading{segments: buf[:0]}
+	if isNormalPath(text) {
+		p.text = text
+	}
+	for rest, more := strings.TrimPrefix(text, "/"), true; more; {
+		var segment string
+		segment, rest, more = strings.Cut(rest, "/")
+		p.slash = !more && (segment == "" || order != keepDots && (segment == "." || segment == ".."))
+		switch {
+		case segment == "." && order != keepDots:
+		case segment == ".." && order != keepDots:
+			if n := len(p.segments); n > 0 {
+				p.segments = p.segments[:n-1]
+			}
+		case segment == "":
+			if order == resolveFirst && more {
+				p.segments = append(p.segments, "")
+			}
+		default:
+			p.segments = append(p.segments, segment)
+		}
+	}
+	if order == resolveFirst {
+		p.segments = slices.DeleteFunc(p.segments, func(s string) bool { return s == "" })
+	}
+	p.slash = p.slash || len(p.segments) == 0
+	return p
+}
+
+func hasParameters(text string) bool {
+	return strings.IndexByte(text, ';') >= 0 || strings.Contains(text, "%3B")
+}
+
+// dropParameters removes what begins with mark from each segment (RFC 3986, 3.3).
+func dropParameters(text, mark string) string {
+	segments := strings.Split(text, "/")
+	for i, s := range segments {
+		segments[i], _, _ = strings.Cut(s, mark)
+	}
+	return strings.Join(segments, "/")
+}
