@@ -31,7 +31,8 @@ type bodyText struct {
 	loaded   bool
 	kind     bodyKind
 	boundary string
-	text     []byte
+	charset  charset
+	text     []byte // of JSON in UTF-8, else in charset
 	refusal  *Refusal
 }
 
@@ -52,7 +53,7 @@ func (b *bodyText) read(x *extraction) *Refusal {
 	if refusal != nil {
 		return refusal
 	}
-	charset, ok := b.classify(label)
+	name, ok := b.classify(label)
 	if !ok {
 		return refuse(RefuseAmbiguous, "the Content-Type cannot be read")
 	}
@@ -64,8 +65,8 @@ func (b *bodyText) read(x *extraction) *Refusal {
 			b.kind = bodyURLEncoded
 		}
 	}
-	if !x.rule.anyCharset && !isReadableCharset(charset) {
-		return refuse(RefuseUnsupported, "the body's charset is not UTF-8")
+	if b.charset, ok = x.rule.charset.labelled(name); !ok && !x.rule.anyCharset {
+		return refuse(RefuseUnsupported, "the body's charset is neither UTF-8 nor the rule's")
 	}
 	coding, _, refusal := findHeader(x.req.Header, "Content-Encoding", "the Content-Encoding")
 	switch {
@@ -84,6 +85,13 @@ func (b *bodyText) read(x *extraction) *Refusal {
 		return refuse(RefuseAmbiguous, "the body is not what its Content-Encoding says")
 	}
 	b.text = text
+	if b.kind == bodyJSON && (b.charset.encoding != nil || b.charset.disputed) {
+		decoded, ok := b.charset.text(string(text))
+		if !ok {
+			return refuse(RefuseAmbiguous, "the body is not in its charset, or in another one than the rule's")
+		}
+		b.text = []byte(decoded)
+	}
 	return nil
 }
 
@@ -133,14 +141,6 @@ func isBoundary(s string) bool {
 		}
 	}
 	return 0 < len(s) && len(s) <= 70 && s[len(s)-1] != ' '
-}
-
-func isReadableCharset(name string) bool {
-	switch strings.ToLower(name) {
-	case "", "utf-8", "utf8", "us-ascii", "ascii":
-		return true
-	}
-	return false
 }
 
 var (

@@ -3,7 +3,6 @@ package rules
 import (
 	"iter"
 	"strings"
-	"unicode/utf8"
 )
 
 // maxFields bounds the pairs of a query and the fields of a form: servers stop
@@ -14,7 +13,7 @@ const maxFields = 1000
 // Rack let it win.
 func (x *extraction) findQuery(s *source) (string, bool, *Refusal) {
 	v := namedValue{label: s.label}
-	if refusal := v.scanPairs(x.req.Query, s, true); refusal != nil {
+	if refusal := v.scanPairs(x.req.Query, x.rule.charset, s, true); refusal != nil {
 		return "", false, refusal
 	}
 	refusal := x.body.load(x)
@@ -49,7 +48,7 @@ func (x *extraction) findForm(s *source) (string, bool, *Refusal) {
 			return "", false, refusal
 		}
 	}
-	if refusal := v.scanPairs(x.req.Query, s, false); refusal != nil {
+	if refusal := v.scanPairs(x.req.Query, x.rule.charset, s, false); refusal != nil {
 		return "", false, refusal
 	}
 	return v.result()
@@ -73,7 +72,7 @@ func (f *formBody) load(x *extraction) *Refusal {
 	}
 	f.read = true
 	if x.body.kind == bodyMultipart {
-		f.parts, f.refusal = splitMultipart(x.body.text, x.body.boundary)
+		f.parts, f.refusal = splitMultipart(x.body.text, x.body.boundary, x.body.charset)
 	} else {
 		f.encoded = string(x.body.text)
 	}
@@ -88,13 +87,13 @@ func (x *extraction) scanForm(v *namedValue, s *source, own bool) *Refusal {
 	if x.body.kind == bodyMultipart {
 		return v.scanParts(x.form.parts, s, own)
 	}
-	return v.scanPairs(x.form.encoded, s, own)
+	return v.scanPairs(x.form.encoded, x.body.charset, s, own)
 }
 
 // scanPairs gathers from a query or urlencoded text. Pairs end at "&"; where some
 // servers also end them at ";" and that would change the source's value, the text is
 // refused, as is a name that cannot be decoded.
-func (v *namedValue) scanPairs(raw string, s *source, own bool) *Refusal {
+func (v *namedValue) scanPairs(raw string, c charset, s *source, own bool) *Refusal {
 	count := 0
 	for piece := range splitPairs(raw) {
 		if count++; count > maxFields {
@@ -103,7 +102,7 @@ func (v *namedValue) scanPairs(raw string, s *source, own bool) *Refusal {
 		if strings.IndexByte(piece, ';') >= 0 {
 			for sub := range strings.SplitSeq(piece, ";") {
 				name, _, _ := strings.Cut(sub, "=")
-				if name, ok := decodePercent(name, true); !ok || nameClash(name, s.folded) {
+				if name, ok := decodePercent(name, true); !ok || nameClash(c.name(name), s.folded) {
 					return refuse(RefuseAmbiguous, `%s is next to a ";", which some servers take for a separator`, v.label)
 				}
 			}
@@ -114,13 +113,17 @@ func (v *namedValue) scanPairs(raw string, s *source, own bool) *Refusal {
 		if !ok {
 			return refuse(RefuseAmbiguous, "%s cannot be read: a name has an invalid %% escape", v.label)
 		}
+		name = c.name(name)
 		exact := name == s.Name
 		if !exact && !nameClash(name, s.folded) {
 			continue
 		}
 		value, ok := decodePercent(rawValue, true)
-		if !ok || !utf8.ValidString(value) {
-			return refuse(RefuseAmbiguous, "%s has an invalid %% escape or is not UTF-8", v.label)
+		if ok {
+			value, ok = c.text(value)
+		}
+		if !ok {
+			return refuse(RefuseAmbiguous, "%s has an invalid %% escape or is not in the charset", v.label)
 		}
 		if exact && own {
 			v.add(value)
@@ -140,15 +143,16 @@ func (v *namedValue) scanParts(parts []part, s *source, own bool) *Refusal {
 		if !exact && !nameClash(p.name, s.folded) {
 			continue
 		}
+		value, ok := p.charset.text(string(p.content))
 		switch {
 		case p.file:
 			return refuse(RefuseAmbiguous, "%s is sent as a file", v.label)
-		case !p.readable || !utf8.Valid(p.content):
-			return refuse(RefuseAmbiguous, "%s is not plain UTF-8 text", v.label)
+		case !p.readable || !ok:
+			return refuse(RefuseAmbiguous, "%s is not plain text in the charset", v.label)
 		case exact && own:
-			v.add(string(p.content))
+			v.add(value)
 		default:
-			v.addAlias(string(p.content))
+			v.addAlias(value)
 		}
 	}
 	return nil

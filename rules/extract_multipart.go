@@ -11,13 +11,14 @@ type part struct {
 	name, filename, contentType string
 	content                     []byte
 	file                        bool // it has a file name, an empty one included
+	charset                     charset
 	readable                    bool // plain text in a charset that can be read
 }
 
 // splitMultipart cuts a multipart body. Servers differ on everything the standard
 // only tolerates (text before and after the parts, bare line feeds, padding, folded
 // or repeated headers), so only what all read alike is let through.
-func splitMultipart(body []byte, boundary string) ([]part, *Refusal) {
+func splitMultipart(body []byte, boundary string, c charset) ([]part, *Refusal) {
 	delimiter := []byte("--" + boundary)
 	line := []byte("\n--" + boundary)
 	rest, ok := bytes.CutPrefix(body, delimiter)
@@ -42,7 +43,7 @@ func splitMultipart(body []byte, boundary string) ([]part, *Refusal) {
 		if end < 1 || rest[end-1] != '\r' {
 			return nil, refuseMultipart("a part has no end")
 		}
-		p, refusal := readPart(rest[:end-1])
+		p, refusal := readPart(rest[:end-1], c)
 		if refusal != nil {
 			return nil, refusal
 		}
@@ -51,14 +52,14 @@ func splitMultipart(body []byte, boundary string) ([]part, *Refusal) {
 	}
 }
 
-func readPart(text []byte) (part, *Refusal) {
+func readPart(text []byte, c charset) (part, *Refusal) {
 	head, content, ok := bytes.Cut(text, []byte("\r\n\r\n"))
 	if !ok {
 		return part{}, refuseMultipart("a part has no end of its head")
 	}
-	p := part{content: content, readable: true}
+	p := part{content: content, charset: c, readable: true}
 	disposed := false
-	for line := range strings.SplitSeq(string(head), "\r\n") {
+	for line := range strings.SplitSeq(c.head(string(head)), "\r\n") {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || !isToken(name) || strings.ContainsAny(value, "\r\n\x00") {
 			return part{}, refuseMultipart("a part has a malformed header")
@@ -106,8 +107,7 @@ func (p *part) typed(value string) bool {
 		return false
 	}
 	p.contentType = value
-	charset, ok := params["charset"]
-	p.readable = !ok || isReadableCharset(charset)
+	p.charset, p.readable = p.charset.labelled(params["charset"])
 	return true
 }
 

@@ -39,6 +39,7 @@ type Rule struct {
 	pointers              *jsonNode // every JSON Pointer of the sources, nil without one
 	pointerCount          int
 	readsBody             bool
+	charset               charset
 	anyCharset            bool // of no rule: names and values are ASCII anyway
 	maxUnits              int64
 
@@ -137,7 +138,10 @@ func (r *Rule) prepareMatch() (err error) {
 	return nil
 }
 
-func (r *Rule) prepareExtract() error {
+func (r *Rule) prepareExtract() (err error) {
+	if r.charset, err = newCharset(r.Charset); err != nil {
+		return err
+	}
 	c := sourceCompiler{}
 	r.slot = c.sources(r.Slot, true)
 	r.subject = c.sources(r.Subject, true)

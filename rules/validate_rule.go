@@ -3,8 +3,6 @@ package rules
 import (
 	"slices"
 	"strings"
-
-	"golang.org/x/text/encoding/htmlindex"
 )
 
 func (v *validator) rules(p place) {
@@ -40,13 +38,9 @@ func (v *validator) rule(p place, r *RuleConfig) {
 	v.outcomes(p.field("outcomes"), r)
 	v.retry(p.field("retry"), &r.Retry)
 	v.answers(p.field("answers"), r.Answers)
-	if _, err := htmlindex.Get(r.Charset); err != nil && !plainCharset(r.Charset) {
-		p.field("charset").faultf("%q is not a charset: write one such as utf-8, gbk, shift_jis", r.Charset)
+	if _, err := newCharset(r.Charset); err != nil {
+		p.field("charset").faultf("%s", err)
 	}
-}
-
-func plainCharset(name string) bool {
-	return strings.EqualFold(name, "utf-8") || strings.EqualFold(name, "us-ascii")
 }
 
 // units checks what a rule takes units from, and what it may not name without.

@@ -25,7 +25,6 @@ var unavailable = []struct {
 	{"rules.*.action", is("confirm"), "action: confirm"},
 	{"rules.*.reference", set, "reference"},
 	{"rules.*.hold", set, "hold"},
-	{"rules.*.charset", func(v any) bool { return !plainCharset(v.(string)) }, "a charset other than utf-8 and us-ascii"},
 	{"rules.*.idempotency.unknown", is("probe"), "unknown: probe"},
 	{"rules.*.idempotency.issue", set, "issue"},
 	{"rules.*.idempotency.derive", set, "derive"},
