@@ -60,7 +60,7 @@ func (f *fixture) goAway() {
 func (f *fixture) comeBack() {
 	f.t.Helper()
 	f.store.set(nil, nil)
-	waitFor(f.t, func() bool { return !f.Status().Degraded && f.Status().SettleBacklog == 0 })
+	waitFor(f.t, func() bool { return !f.Status().Degraded && f.Status().SettleBacklog == 0 && !f.slot("1").Dirty })
 }
 
 const generous = "passthrough: { slot: { rate: 1000/s, burst: 1000 }, rule: { rate: 1000/s, burst: 1000 }, max_inflight: 100 }"
