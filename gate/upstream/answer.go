@@ -194,6 +194,9 @@ func (a *answer) frame(method string) error {
 		}
 	}
 	if method == "HEAD" || a.status == 204 || a.status == 304 {
+		// A backend that announces a body may be so wrong as to send it, later than
+		// the next request on this connection would be answered.
+		a.closes = a.closes || a.framing > 0 || a.framing == chunked
 		a.framing = noBody
 	}
 	if a.framing == untilClose {
