@@ -34,10 +34,13 @@ var (
 	SlotChange  = assemble("slot_change", slotParts, "slot_view")
 	SlotRelease = assemble("slot_release", slotParts)
 	Touch       = assemble("touch", slotParts, "key")
+	Epoch       = assemble("epoch", nil)
 )
 
 // All lists the scripts.
-func All() []*Script { return []*Script{Decide, Settle, SlotRead, SlotChange, SlotRelease, Touch} }
+func All() []*Script {
+	return []*Script{Decide, Settle, SlotRead, SlotChange, SlotRelease, Touch, Epoch}
+}
 
 // assemble puts the parts in front of an entry. The first line makes Redis refuse
 // keys of several cluster slots, and memory shortage before the script starts.

@@ -15,7 +15,7 @@ import (
 //	PREFIX:p:{POOL:HASH}            a subject's units in a pool
 //	PREFIX:i:{POOL}                 index of a pool's slots
 //	PREFIX:secret                   what the hashes are keyed with
-//	PREFIX:epoch                    the run that the store is known to have changed into
+//	PREFIX:epoch                    the run that the store's data is in
 //	PREFIX:none                     placeholder for a key that plays no part
 //	PREFIX:n                        the channel of notices (no key)
 //
@@ -67,7 +67,7 @@ func (k Keys) Index(pool string) string { return k.Prefix + ":i:{" + Encode(pool
 // Secret is the shared key of all hashes.
 func (k Keys) Secret() string { return k.Prefix + ":secret" }
 
-// Epoch holds the run that a gate saw the store change into.
+// Epoch holds the run that the store's data is in.
 func (k Keys) Epoch() string { return k.Prefix + ":epoch" }
 
 // None stands where a script's key plays no part.

@@ -22,7 +22,7 @@ if not finished(now, KEYS[6], KEYS[6]) then
   if closed ~= '' then s.closed = closed end
   if opens ~= '' then s.opens = opens ~= 'clear' and opens or '' end
   local verify = ARGV[11] == '1'
-  if verify or capacity ~= '' then s.run, s.verified = RUN, true end
+  if verify or capacity ~= '' and capacity ~= 'clear' then s.run, s.verified = RUN, true end
   if verify or capacity ~= '' or closed == '0' then full_release(s) end
   s.by_operator = true
   finish(KEYS[6], '', now)

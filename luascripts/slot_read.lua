@@ -2,7 +2,7 @@
 --
 -- KEYS  1 slot  2 due  3 run  4 log  5 pool index
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed)  3 channel of notices
---       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 holds wanted
+--       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 holds wanted  8 run
 -- Reply slot_view.lua, or nil where the slot was never seen. Running it twice
 --       lapses once.
 

@@ -5,6 +5,7 @@
 --       7 tombstone of the hold  8 its subject in the pool
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed)  3 channel of notices
 --       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 hold id
+--       8 run
 -- Reply the state the hold was in, or nil where there is no such hold, or none that
 --       is open or confirmed. A copy of the call replies the same.
 

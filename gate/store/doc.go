@@ -86,10 +86,11 @@
 // # Runs: a store that comes back with other data (design H16)
 //
 // A store knows its run, an id that changes whenever its data may be other than
-// it was: for Redis the replication id, read on each new connection before its
-// first command and every second. Each slot remembers the run under which its
-// counters were verified: it is born verified, an operator's set or Verify
-// verifies it. A slot verified under another run admits as where capacity is not
+// it was. For Redis it stands beside the data, with the server process on which it
+// was noted, and is looked at on each new connection before its first command and
+// every second: a restart, a promotion and a flush change it, replicas that come and
+// go do not. Each slot remembers the run under which its counters were verified: it
+// is born verified, an operator's set or Verify verifies it. A slot verified under another run admits as where capacity is not
 // known, with holds, whatever its configured number is; so does a slot that the
 // store does not know, once any gate has seen the run change while it was running
 // (the store remembers that: a gate that starts later does the same). Slot then

@@ -277,7 +277,7 @@ func TestScriptsTouchDeclaredKeysOnly(t *testing.T) {
 				t.Errorf("saw the scripts touch %d keys only", touched)
 			}
 			return
-		case words[0] == "EVALSHA" || words[0] == "EVAL":
+		case strings.EqualFold(words[0], "EVALSHA") || strings.EqualFold(words[0], "EVAL"):
 			n, err := strconv.Atoi(words[2])
 			if err != nil {
 				t.Fatal(line)

@@ -3,14 +3,15 @@ package redisstore
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"crypto/rand"
 	"errors"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/slotgate/slotgate/luascripts"
 )
 
 const (
@@ -21,13 +22,13 @@ const (
 )
 
 // runs is which run of the store this gate is connected to. A run ends when the
-// server restarts or another one takes its place: its data may then be other than
-// it was (design H16).
+// server loses its data or restarts, or another one takes its place: the data may
+// then be other than it was (design H16). luascripts/epoch.lua tells.
 type runs struct{ now atomic.Pointer[runState] }
 
 type runState struct {
 	id      string
-	changed bool // a gate has seen the run change into this one
+	changed bool // a gate has seen the store change into this run
 }
 
 // MarshalBinary writes the last argument of every script. It is called when a
@@ -44,52 +45,59 @@ func (r *runs) MarshalBinary() ([]byte, error) {
 // greet asks a new connection for the server's run before anything else is sent.
 func (s *Store) greet(ctx context.Context, cn *redis.Conn) error { return s.askRun(ctx, cn) }
 
+// asker is one connection: what it is asked is answered by one server.
 type asker interface {
 	Info(ctx context.Context, section ...string) *redis.StringCmd
-	Get(ctx context.Context, key string) *redis.StringCmd
-	Set(ctx context.Context, key string, value any, expiration time.Duration) *redis.StatusCmd
+	Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd
 }
 
+// askRun notes the run of the server behind a connection. Connections ask at the
+// same time: who finds that another has noted something meanwhile asks again, for
+// its own answer may be that of a server which has gone since.
 func (s *Store) askRun(ctx context.Context, to asker) error {
-	text, err := to.Info(ctx, "server").Result()
+	for {
+		before := s.runs.now.Load()
+		state, err := s.lookAtRun(ctx, to, before)
+		if err != nil {
+			return err
+		}
+		if before != nil && *before == *state {
+			state = before
+		}
+		if s.runs.now.CompareAndSwap(before, state) {
+			if before != nil && before.id != state.id {
+				s.log.Warn("the store is another one than before, was restarted or was emptied: slots count as learned until they are set or verified")
+			}
+			return nil
+		}
+	}
+}
+
+func (s *Store) lookAtRun(ctx context.Context, to asker, before *runState) (*runState, error) {
+	process, err := to.Info(ctx, "server").Result()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	replication, err := to.Info(ctx, "replication").Result()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	process, data := infoField(text, "run_id"), infoField(replication, "master_replid")
-	if process == "" || data == "" {
-		return strange("run", "INFO without run_id and master_replid")
+	id, second := infoField(process, "run_id"), infoField(replication, "master_replid2")
+	if id == "" || second == "" {
+		return nil, errors.New("INFO names no run_id and master_replid2: slotgate needs Redis 7 or what says the same")
 	}
-	// The one changes with a restart, the other with a promotion. Short, because it
-	// stands in every slot.
-	sum := sha256.Sum256([]byte(process + data))
-	id := hex.EncodeToString(sum[:8])
-	marked, err := to.Get(ctx, s.keys.Epoch()).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return err
+	known := ""
+	if before != nil {
+		known = before.id
 	}
-	before := s.runs.now.Load()
-	state := &runState{id: id, changed: marked == id}
-	switch {
-	case before == nil:
-	case before.id == id:
-		state.changed = state.changed || before.changed
-	default:
-		state.changed = true
-		s.log.Warn("the store is another one than before, or was restarted: slots count as learned until they are set or verified")
+	raw, err := to.Eval(ctx, luascripts.Epoch.Source, []string{s.keys.Epoch()},
+		id, second, known, rand.Text()[:16], millis(epochLife)).Result()
+	if err != nil {
+		return nil, err
 	}
-	if state.changed && marked != id {
-		if err := to.Set(ctx, s.keys.Epoch(), id, epochLife).Err(); err != nil {
-			return err
-		}
-	}
-	if before == nil || *before != *state {
-		s.runs.now.Store(state)
-	}
-	return nil
+	r := newReply("run", raw, 2)
+	state := &runState{id: r.text(), changed: r.flag()}
+	return state, r.end()
 }
 
 // infoField is one line of INFO.
@@ -112,9 +120,15 @@ func (s *Store) watchRun(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			asking, cancel := context.WithTimeout(ctx, s.timeout)
-			_ = s.askRun(asking, s.client) // a store that is away has no run to tell
-			cancel()
+			s.checkRun(ctx)
 		}
 	}
+}
+
+func (s *Store) checkRun(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	connection := s.client.Conn()
+	defer connection.Close()
+	_ = s.askRun(ctx, connection) // a store that is away has no run to tell
 }

@@ -1,0 +1,30 @@
+-- Tells the epoch of the store's data, and begins a new one where the data may be
+-- other than it was (gate/store, "Runs"). The epoch stands beside the data, with the
+-- server process that it was noted on: data that is lost takes its epoch along, and
+-- data that turns up at another process, or at one that has been a replica since, was
+-- copied and may lack what was written last.
+--
+-- KEYS  1 epoch
+-- ARGV  1 run_id of the process  2 its master_replid2: that of the master it was a
+--       replica of, zeros if none  3 the epoch this gate knows, "" none yet
+--       4 the name of a new epoch  5 how long the store remembers, ms
+-- Reply the epoch's name, and 1 if a gate has seen it begin while it was running,
+--       else 0.
+
+local process, second, known, life = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[5])
+local standing = redis.call('GET', KEYS[1])
+local noted_on, noted_second, name, changed = string.match(standing or '', '^(%w+)|(%w+)|(%w+)|([01])$')
+
+-- A process that has no replica for a while forgets whose replica it was.
+local same = noted_on == process and (noted_second == second or not string.find(second, '[^0]'))
+-- A gate that was started meanwhile could not know of any change.
+local unnoticed = known ~= '' and known ~= name and changed == '0'
+if not same or unnoticed then
+  name = ARGV[4]
+  changed = (known ~= '' or changed == '1') and '1' or '0'
+end
+local epoch = table.concat({ process, second, name, changed }, '|')
+if epoch ~= standing or redis.call('PTTL', KEYS[1]) < life / 2 then
+  redis.call('SET', KEYS[1], epoch, 'PX', life)
+end
+return { name, changed }
