@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -29,6 +31,27 @@ type requestBody struct {
 	refused *refusal // what was wrong with it
 	failed  error
 	count   int64
+
+	announced []string // trailers
+	// await has the client send the body; nil: it does without being asked.
+	await func() error
+}
+
+// Announced and Trailers are those of upstream.Trailing.
+func (b *requestBody) Announced() []string { return b.announced }
+
+func (b *requestBody) Trailers() []rules.Field {
+	if !b.ended || len(b.announced) == 0 {
+		return nil
+	}
+	var trailers []rules.Field
+	for line := range strings.SplitSeq(string(b.ctx.Request.Header.TrailerHeader()), "\r\n") {
+		name, value, _ := strings.Cut(line, ":")
+		if slices.ContainsFunc(b.announced, func(n string) bool { return strings.EqualFold(n, name) }) {
+			trailers = append(trailers, rules.Field{Name: name, Value: strings.Trim(value, " \t")})
+		}
+	}
+	return trailers
 }
 
 // done gives the memory back, and ends the connection if the body was not read to
@@ -132,6 +155,13 @@ func (b *requestBody) reserve(size int64) bool {
 func (b *requestBody) Read(p []byte) (int, error) {
 	if b.ended {
 		return 0, io.EOF
+	}
+	if b.await != nil {
+		await := b.await
+		b.await = nil
+		if err := await(); err != nil {
+			return 0, err
+		}
 	}
 	if b.idle {
 		if err := b.ctx.Conn().SetReadDeadline(time.Now().Add(b.server.config.IdleTimeout)); err != nil {

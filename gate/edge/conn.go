@@ -42,6 +42,10 @@ type conn struct {
 	// kernel throw the answer away.
 	linger atomic.Bool
 	closed sync.Once
+	// waiting is the request whose body the client has been asked for. What is
+	// written meanwhile is 100 (Continue); failing to write it goes unnoticed until
+	// the body is read, because fasthttp would tell nobody of it.
+	waiting *waiting
 
 	socket syscall.RawConn  // nil: not a socket
 	poll   func(fd uintptr) // bound once, so that a look allocates nothing
@@ -111,11 +115,14 @@ func (c *conn) Write(p []byte) (int, error) {
 	for {
 		piece := p[written:min(len(p), written+writePiece)]
 		if idle := c.server.config.IdleTimeout; idle > 0 {
-			if err := c.Conn.SetWriteDeadline(time.Now().Add(idle)); err != nil {
+			if err := c.Conn.SetWriteDeadline(time.Now().Add(idle)); err != nil && c.waiting == nil {
 				return written, err
 			}
 		}
 		n, err := c.Conn.Write(piece)
+		if c.waiting != nil {
+			return len(p), nil
+		}
 		written += n
 		if err != nil || written == len(p) {
 			return written, err

@@ -47,6 +47,8 @@ func testTLS(t *testing.T) (rules.TLSConfig, *tls.Config) {
 	return cfg, &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}
 }
 
+func tlsClient(nc net.Conn, c *tls.Config) net.Conn { return tls.Client(nc, c) }
+
 // A client that goes away is noticed, plain and under TLS, also behind a request
 // that it sent ahead, and does not end the journey of its request.
 func TestClientGone(t *testing.T) {

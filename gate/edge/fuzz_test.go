@@ -35,11 +35,13 @@ type oracle struct {
 	edge    []reading // accepted, whole
 	backend []reading
 	faults  []string
-	conns   sync.WaitGroup
+	open    int // connections to the backend
+	idle    *sync.Cond
 }
 
 func newOracle(f *testing.F) *oracle {
 	o := &oracle{}
+	o.idle = sync.NewCond(&o.mu)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		f.Fatal(err)
@@ -50,7 +52,11 @@ func newOracle(f *testing.F) *oracle {
 			if err != nil {
 				return
 			}
-			o.conns.Go(func() { o.play(c) })
+			o.count(1)
+			go func() {
+				defer o.count(-1)
+				o.play(c)
+			}()
 		}
 	}()
 	o.authority = ln.Addr().String()
@@ -75,7 +81,7 @@ func newOracle(f *testing.F) *oracle {
 		<-served
 		o.client.Close()
 		_ = ln.Close()
-		o.conns.Wait()
+		o.take()
 	})
 	return o
 }
@@ -104,6 +110,13 @@ func (o *oracle) play(c net.Conn) {
 	}
 }
 
+func (o *oracle) count(change int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.open += change
+	o.idle.Broadcast()
+}
+
 func (o *oracle) fault(format string, args ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -121,6 +134,10 @@ func (o *oracle) accept(r *gate.Request, body []byte, err error) {
 		host = o.authority
 	}
 	o.edge = append(o.edge, reading{r.Method, r.Target, host, string(body)})
+}
+
+func (o *oracle) Upgrade(*gate.Request, string) (*upstream.Tunnel, *upstream.Stream, error) {
+	return nil, nil, &gate.BackendError{Failure: gate.NotConnected, Err: net.ErrClosed} // a tunnel is no request
 }
 
 func (o *oracle) Pass(r *gate.Request, body io.Reader, length int64) (*upstream.Stream, error) {
@@ -149,9 +166,11 @@ func (o *oracle) forward(r *gate.Request) *gate.Reply {
 
 // take hands over what was read since the last call.
 func (o *oracle) take() (edge, backend []reading, faults []string) {
-	o.conns.Wait()
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	for o.open > 0 {
+		o.idle.Wait()
+	}
 	edge, backend, faults = o.edge, o.backend, o.faults
 	o.edge, o.backend, o.faults = nil, nil, nil
 	return edge, backend, faults

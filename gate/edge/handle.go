@@ -12,6 +12,14 @@ import (
 
 // handle is the way of every request.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	if !connOf(ctx.Conn()).goOn(nil) {
+		s.answer(ctx, nil)
+	}
+}
+
+// answer prepares the answer in ctx. await, if set, is called before the first
+// byte of the body is read.
+func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 	defer s.recoverFrom(ctx)
 	in, refused := readHead(&ctx.Request.Header)
 	if refused == nil && s.config.ForwardPath == "normalized" {
@@ -22,7 +30,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	req := s.request(ctx, in)
-	body := &requestBody{server: s, ctx: ctx, length: in.length}
+	body := &requestBody{server: s, ctx: ctx, length: in.length, announced: in.trailers, await: await}
 	defer body.done()
 	req.ReadBody = body.readAll
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 
 	"github.com/valyala/fasthttp"
 
@@ -18,11 +19,20 @@ func (s *Server) pass(ctx *fasthttp.RequestCtx, req *gate.Request, in *head, bod
 	if in.length != 0 {
 		source = body.stream()
 	}
+	if in.upgrade != "" {
+		s.passUpgrade(ctx, req, in)
+		return
+	}
 	stream, err := s.backend.Pass(req, source, in.length)
 	if err != nil {
 		s.passFailed(ctx, req, err)
 		return
 	}
+	s.passAnswer(ctx, req, in, stream)
+}
+
+// passAnswer hands the backend's answer on as it comes.
+func (s *Server) passAnswer(ctx *fasthttp.RequestCtx, req *gate.Request, in *head, stream *upstream.Stream) {
 	t := getHeadText()
 	defer t.free()
 	t.b = appendStatus(t.b, stream.Status)
@@ -38,8 +48,15 @@ func (s *Server) pass(ctx *fasthttp.RequestCtx, req *gate.Request, in *head, bod
 	case stream.Length < 0:
 		t.b = append(t.b, "Transfer-Encoding: chunked\r\n"...)
 		s.send(ctx, t, nil, nil)
+		body := stream.Body
+		if trailing, ok := body.(upstream.Trailing); ok && len(trailing.Announced()) > 0 {
+			for _, name := range trailing.Announced() {
+				_ = ctx.Response.Header.AddTrailer(name) // or fasthttp forbids it: then it is dropped
+			}
+			body = &trailingBody{ReadCloser: body, from: trailing, to: &ctx.Response.Header}
+		}
 		ctx.Response.ImmediateHeaderFlush = true
-		ctx.Response.SetBodyStream(stream.Body, -1)
+		ctx.Response.SetBodyStream(body, -1)
 	case stream.Length <= copyBelow:
 		s.passShort(ctx, req, t, stream)
 	default:
@@ -48,6 +65,29 @@ func (s *Server) pass(ctx *fasthttp.RequestCtx, req *gate.Request, in *head, bod
 		ctx.Response.ImmediateHeaderFlush = true
 		ctx.Response.SetBodyStream(stream.Body, int(stream.Length))
 	}
+}
+
+// trailingBody sets the trailers when the body has ended, right before fasthttp
+// writes them.
+type trailingBody struct {
+	io.ReadCloser
+	from upstream.Trailing
+	to   *fasthttp.ResponseHeader
+	// ended: the trailers are set; the end may be read more than once.
+	ended bool
+}
+
+func (b *trailingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF && !b.ended {
+		b.ended = true
+		for _, f := range b.from.Trailers() {
+			if slices.ContainsFunc(b.to.PeekTrailerKeys(), func(key []byte) bool { return string(key) == f.Name }) {
+				b.to.Add(f.Name, f.Value)
+			}
+		}
+	}
+	return n, err
 }
 
 // passShort waits for a short body, so that head and body leave at once, and a

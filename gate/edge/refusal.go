@@ -84,6 +84,9 @@ func endConn(ctx *fasthttp.RequestCtx) {
 
 // handleUnreadable answers what fasthttp could not read as a request.
 func (s *Server) handleUnreadable(ctx *fasthttp.RequestCtx, err error) {
+	if connOf(ctx.Conn()).goOn(err) {
+		return
+	}
 	defer s.recoverFrom(ctx)
 	var tooLarge *fasthttp.ErrSmallBuffer
 	var netErr net.Error

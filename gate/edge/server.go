@@ -25,8 +25,9 @@ type Gate interface {
 	Serve(*gate.Request, rules.Match) *gate.Reply
 }
 
-// Backend streams requests that are not gated; see upstream.Client.Pass.
+// Backend streams requests that are not gated; see upstream.Client.
 type Backend interface {
+	Upgrade(r *gate.Request, protocol string) (*upstream.Tunnel, *upstream.Stream, error)
 	Pass(r *gate.Request, body io.Reader, length int64) (*upstream.Stream, error)
 }
 
@@ -59,6 +60,7 @@ type Server struct {
 	tls     *tls.Config // nil: plain
 	cors    map[string]bool
 	conns   tracker
+	tunnels tunnels
 	http    *fasthttp.Server
 }
 
@@ -90,9 +92,10 @@ func New(o Options) (*Server, error) {
 		s.tls = &tls.Config{GetCertificate: cert.get, NextProtos: []string{"http/1.1"}}
 	}
 	s.http = &fasthttp.Server{
-		Handler:      s.handle,
-		ErrorHandler: s.handleUnreadable,
-		Logger:       debugLog{o.Logger},
+		Handler:       s.handle,
+		ErrorHandler:  s.handleUnreadable,
+		ExpectHandler: s.handleExpect,
+		Logger:        debugLog{o.Logger},
 
 		ReadBufferSize: int(o.Config.MaxHeader),
 		ReadTimeout:    o.Config.ReadTimeout,
@@ -127,10 +130,11 @@ func (s *Server) Serve(ln net.Listener) error {
 }
 
 // Shutdown stops accepting, lets running requests end and closes idle
-// connections. When ctx ends first, it closes what is left and returns ctx's
+// connections and tunnels, which have no end to wait for. When ctx ends first, it closes what is left and returns ctx's
 // error; a request that is being served still ends as if its client had gone.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.conns.closeSilent()
+	s.tunnels.close()
 	err := s.http.ShutdownWithContext(ctx)
 	// Connections that fasthttp has handed over are known only here.
 	if drained := s.conns.drained(); err == nil {
@@ -147,6 +151,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // Connections is the number of open client connections.
 func (s *Server) Connections() int { return s.conns.count() }
+
+// Tunnels is the number of connections on which another protocol is spoken, and
+// of those that there have been.
+func (s *Server) Tunnels() (open int, total uint64) { return s.tunnels.count() }
 
 // debugLog takes fasthttp's notes about single connections.
 type debugLog struct{ log *slog.Logger }

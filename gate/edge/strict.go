@@ -18,6 +18,9 @@ type head struct {
 	host   string
 	fields []rules.Field // every line, in order
 	http10 bool
+	// upgrade is the protocol that the client asks for; "": none that is passed on.
+	upgrade  string
+	trailers []string // announced
 	// length of the body: 0 without one, upstream.Unknown when it is chunked.
 	length int64
 }
@@ -53,7 +56,14 @@ func readHead(h *fasthttp.RequestHeader) (*head, *refusal) {
 	if refused := in.readTarget(string(h.RequestURI())); refused != nil {
 		return nil, refused
 	}
-	return in, in.frame()
+	if refused := in.frame(); refused != nil {
+		return nil, refused
+	}
+	in.upgrade = in.upgradeAsked()
+	if in.length == upstream.Unknown {
+		in.trailers = upstream.TrailerNames(in.fields)
+	}
+	return in, nil
 }
 
 // readFields takes the header block apart. All fields are slices of block.

@@ -27,6 +27,11 @@ type answer struct {
 // the request. Errors of the connection are returned as they are; every other
 // error means that what came is no answer to this request.
 func readAnswer(br *bufio.Reader, method string) (*answer, error) {
+	return readFinal(br, method, false)
+}
+
+// readFinal takes 101 for a final answer where the request asked for it.
+func readFinal(br *bufio.Reader, method string, upgrade bool) (*answer, error) {
 	for range maxInterim {
 		a, err := readHead(br)
 		if err != nil {
@@ -35,6 +40,8 @@ func readAnswer(br *bufio.Reader, method string) (*answer, error) {
 		switch {
 		case a.status >= 200:
 			return a, a.frame(method)
+		case a.status == 101 && upgrade:
+			return a, nil
 		case a.status == 100, a.status == 102, a.status == 103:
 			// Nothing to do with the result, and the client did not ask.
 		default:

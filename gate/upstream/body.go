@@ -2,14 +2,11 @@ package upstream
 
 import (
 	"bufio"
-	"errors"
-	"fmt"
 	"io"
 	"net/http/httputil"
-)
 
-// maxTrailers bounds the lines after the last chunk, which are dropped.
-const maxTrailers = 64
+	"github.com/slotgate/slotgate/rules"
+)
 
 // body reads the body of an answer to its end as the framing tells. It returns
 // io.EOF only there: a body that was cut is io.ErrUnexpectedEOF.
@@ -19,6 +16,9 @@ type body struct {
 	chunks io.Reader
 	framed bool // false: the end of the connection ends it
 	ended  bool
+
+	announced []string // trailers
+	trailers  []rules.Field
 }
 
 func newBody(br *bufio.Reader, framing int64) *body {
@@ -67,28 +67,11 @@ func (b *body) readChunk(p []byte) (int, error) {
 	if err != io.EOF {
 		return n, err
 	}
-	if err := b.skipTrailers(); err != nil {
+	if b.trailers, err = readTrailers(b.br, b.announced); err != nil {
 		return n, err
 	}
 	b.ended = true
 	return n, io.EOF
-}
-
-func (b *body) skipTrailers() error {
-	for range maxTrailers {
-		line, err := b.br.ReadSlice('\n')
-		switch {
-		case err == io.EOF:
-			return io.ErrUnexpectedEOF
-		case errors.Is(err, bufio.ErrBufferFull):
-			return fmt.Errorf("a trailer of the backend's answer is longer than %d bytes", b.br.Size())
-		case err != nil:
-			return err
-		case len(line) == 1 || len(line) == 2 && line[0] == '\r':
-			return nil
-		}
-	}
-	return fmt.Errorf("the backend's answer has more than %d trailers", maxTrailers)
 }
 
 // atEnd reports that the body ended where its framing says and that nothing has

@@ -25,8 +25,8 @@ type Options struct {
 	Timeout time.Duration
 	// IdleTimeout is how long a streamed answer, or a tunnel, may be silent.
 	IdleTimeout time.Duration
-	// MaxConnections bounds the connections in use at once: so many for gated
-	// and as many for other traffic.
+	// MaxConnections bounds the connections in use at once: so many for gated, as
+	// many for other traffic, and as many for tunnels.
 	MaxConnections int
 	// KeepAlive is how long a connection may lie idle and still be used.
 	KeepAlive time.Duration
@@ -66,6 +66,7 @@ type Client struct {
 	maxHeader int
 	gated     *pool
 	open      *pool // ungated
+	tunnels   *pool
 	breaker   *breaker
 	readers   readers
 	budget    Budget
@@ -103,6 +104,7 @@ func New(o Options) (*Client, error) {
 	c.readers.size = o.MaxHeader
 	c.gated = newPool(c.dial, o.MaxConnections, o.KeepAlive)
 	c.open = newPool(c.dial, o.MaxConnections, o.KeepAlive)
+	c.tunnels = newPool(c.dial, o.MaxConnections, o.KeepAlive)
 	return c, nil
 }
 

@@ -34,7 +34,7 @@ func connectionOptions(fields []rules.Field) []string {
 }
 
 // HopByHop reports the names that never cross a proxy. Expect is answered by the
-// gate itself, and trailers are not handed on, so neither is their list.
+// gate itself; Trailer is written anew with what TrailerNames lets through.
 func HopByHop(name string) bool {
 	switch len(name) {
 	case len("TE"):

@@ -17,8 +17,9 @@ const (
 // appendHead writes the head of a request: every end-to-end field as it was sent,
 // in order and repeated as often, with the true Content-Length in the place of
 // the one that was sent. It is HTTP/1.1 whatever the client spoke, and says
-// nothing about the connection, which is therefore kept.
-func appendHead(b []byte, r *gate.Request, authority string, length int64) []byte {
+// nothing about the connection, which is therefore kept. trailers are announced
+// where the body is sent in chunks.
+func appendHead(b []byte, r *gate.Request, authority string, length int64, trailers ...string) []byte {
 	b = append(b, r.Method...)
 	b = append(b, ' ')
 	if r.Target != "" {
@@ -62,6 +63,9 @@ func appendHead(b []byte, r *gate.Request, authority string, length int64) []byt
 	switch {
 	case length == chunked:
 		b = append(b, "Transfer-Encoding: chunked\r\n"...)
+		if len(trailers) > 0 {
+			b = appendField(b, "Trailer", strings.Join(trailers, ", "))
+		}
 	case !hasLength && (length > 0 || length == 0 && wantsLength(r.Method)):
 		b = appendLength(b, "Content-Length", length)
 	}

@@ -20,7 +20,8 @@ type Stream struct {
 	// Length of Body in bytes; -1 when only its end will tell.
 	Length int64
 	// Body must be closed, also when it is empty or was read to its end. A body
-	// that the backend cut ends in io.ErrUnexpectedEOF, never in io.EOF.
+	// that the backend cut ends in io.ErrUnexpectedEOF, never in io.EOF. It is a
+	// Trailing.
 	Body io.ReadCloser
 	// Early: the backend answered before it had read the whole request, the rest
 	// of which was not read from the request's body either.
@@ -36,7 +37,8 @@ func (e *RequestBodyError) Unwrap() error { return e.Err }
 
 // Pass streams an ungated request to the backend, once, and returns when the head
 // of the answer is there. Memory stays constant whatever the lengths. length is
-// that of body in bytes, or Unknown; a nil body is none. Time-outs are
+// that of body in bytes, or Unknown; a nil body is none, and a Trailing one is sent
+// with its trailers. Time-outs are
 // Options.Timeout for each write and for the head, then Options.IdleTimeout for
 // each read: a stream of events may pause for longer than a page may take. The answer is read
 // after the request was sent: a backend that answers while it still reads can do
@@ -71,14 +73,24 @@ func (c *Client) pass(e *exchange, r *gate.Request, body io.Reader, length int64
 		}
 		return nil, e.failure(err)
 	}
-	s := &Stream{Status: a.status, Length: -1, Early: !up.complete}
+	return e.stream(a, &up), nil
+}
+
+// stream is the answer whose head has come. up is nil for a request without a
+// body.
+func (e *exchange) stream(a *answer, up *upload) *Stream {
+	s := &Stream{Status: a.status, Length: -1, Early: up != nil && !up.complete}
 	if a.framing >= 0 || a.framing == noBody {
 		s.Length = max(a.framing, 0)
 	}
-	e.conn.patience = c.idle
-	s.Body = &download{exchange: *e, body: newBody(e.br, a.framing), keep: !a.closes && up.complete}
+	e.conn.patience = e.client.idle
+	d := &download{exchange: *e, body: newBody(e.br, a.framing), keep: !a.closes && !s.Early}
+	if a.framing == chunked {
+		d.announced = TrailerNames(a.fields)
+	}
+	s.Body = d
 	s.Header = EndToEnd(a.fields)
-	return s, nil
+	return s
 }
 
 // upload sends a request whose body comes from the client.
@@ -136,7 +148,7 @@ func (up *upload) send(r *gate.Request) error {
 	if err := up.refreshWrite(); err != nil {
 		return err
 	}
-	if err := up.write(r, up.short, framing); err != nil {
+	if err := up.writeStart(r, framing); err != nil {
 		return err
 	}
 	if up.length == 0 || up.short != nil {
@@ -163,7 +175,7 @@ func (up *upload) send(r *gate.Request) error {
 		switch {
 		case err == io.EOF && up.length == Unknown:
 			up.complete = true
-			return up.writeBytes([]byte("0\r\n\r\n"))
+			return up.writeBytes(appendTrailers(nil, up.body))
 		case left == 0:
 			up.complete = true
 			return nil
@@ -171,6 +183,16 @@ func (up *upload) send(r *gate.Request) error {
 			return &RequestBodyError{Err: unexpected(err)}
 		}
 	}
+}
+
+// writeStart sends the head, with the names of the trailers that may come, and the
+// body if it is short.
+func (up *upload) writeStart(r *gate.Request, framing int64) error {
+	t, ok := up.body.(Trailing)
+	if !ok || framing != chunked || len(t.Announced()) == 0 {
+		return up.write(r, up.short, framing)
+	}
+	return up.writeBytes(appendHead(nil, r, up.client.target.authority, framing, t.Announced()...))
 }
 
 // chunkRoom is kept free before the data for the line with its size.
@@ -244,3 +266,7 @@ func unexpected(err error) error {
 	}
 	return err
 }
+
+// Announced and Trailers are those of Trailing.
+func (d *download) Announced() []string     { return d.announced }
+func (d *download) Trailers() []rules.Field { return d.trailers }
