@@ -128,7 +128,7 @@ func (v *namedValue) scanPairs(raw string, c charset, s *source, own bool) *Refu
 		if exact && own {
 			v.add(value)
 		} else {
-			v.addAlias(value)
+			v.addName(name, s, value)
 		}
 	}
 	return nil
@@ -152,7 +152,7 @@ func (v *namedValue) scanParts(parts []part, s *source, own bool) *Refusal {
 		case exact && own:
 			v.add(value)
 		default:
-			v.addAlias(value)
+			v.addName(p.name, s, value)
 		}
 	}
 	return nil

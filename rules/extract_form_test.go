@@ -38,6 +38,8 @@ func TestExtractQuery(t *testing.T) {
 		"slot_id=S1&slot%5Bid=S2":                   "ambiguous",
 		"slot_id=S1&slot_id[]=S2":                   "ambiguous",
 		"slot_id=S1&slot_id[0][x]=S2":               "ambiguous",
+		"slot_id=S1&slot_id[]=S1":                   "ambiguous",
+		"slot_id=S1&slot_id[x]=S1":                  "ambiguous",
 		"slot_id=S1&SLOT_ID=S2":                     "ambiguous",
 		"SLOT_ID=S1":                                "ambiguous",
 		"slot_id=S1&slot_id%00=S2":                  "ambiguous",

@@ -79,7 +79,7 @@ func findCookie(fields []Field, s *source) (value string, found bool, refusal *R
 		case name == s.Name:
 			v.add(cookieText(strings.Trim(text, " \t")))
 		case nameClash(name, s.folded):
-			v.addAlias(cookieText(strings.Trim(text, " \t")))
+			v.addName(name, s, cookieText(strings.Trim(text, " \t")))
 		}
 	}
 	return v.result()

@@ -8,6 +8,7 @@ type namedValue struct {
 	value, alias   string
 	found, aliased bool
 	differs        bool
+	reshaped       bool
 }
 
 // add takes a value from where the source reads.
@@ -23,10 +24,19 @@ func (v *namedValue) addAlias(value string) {
 	v.alias, v.aliased = value, true
 }
 
+// addName takes a value under a name that clashes with the source's: as an alias, or,
+// where the name makes an array or a map of it, as what has no one value.
+func (v *namedValue) addName(name string, s *source, value string) {
+	v.addAlias(value)
+	v.reshaped = v.reshaped || foldName(name) != s.folded
+}
+
 func (v *namedValue) result() (string, bool, *Refusal) {
 	switch {
 	case v.aliased && !v.found:
 		return "", false, refuse(RefuseAmbiguous, "%s is not sent, but what some servers take for it", v.label)
+	case v.reshaped:
+		return "", false, refuse(RefuseAmbiguous, "%s is sent as an array too", v.label)
 	case v.differs || v.aliased && v.alias != v.value:
 		return "", false, refuse(RefuseAmbiguous, "%s, or what some servers take for it, is sent with different values", v.label)
 	}

@@ -43,11 +43,9 @@ func (s *Set) Match(r *Request) (Match, *Refusal) {
 			m.NeedsBody = refusal == nil
 			return m, refusal
 		}
-		value, refusal := formMethod(r, s.maxBody)
-		if refusal != nil {
+		if refusal := s.dialect.inForm(r, &asked, s.maxBody); refusal != nil {
 			return Match{}, refusal
 		}
-		asked.add(value)
 		methods = s.dialect.methodsOf(r.Method, &asked, methodBuf[:0])
 	}
 	return t.decide(methods, &paths, asked.malformed)

@@ -25,7 +25,8 @@ package rules
 // Where the table has "… or", both are tried: one rule with one set of path
 // variables has to come out. Under a named dialect the overriding method is the only
 // one that counts, so name one only where the backend overrides as the table says;
-// "any" tries the method that was sent too.
+// "any" tries the method that was sent too, and so does every dialect where an
+// override is empty, no method there, or where only some look for it.
 //
 // Sources: Apache AcceptPathInfo, MergeSlashes and MultiViews, nginx merge_slashes,
 // Symfony Request.getMethod, Rails routing "(.:format)", Rack::MethodOverride,
@@ -45,6 +46,7 @@ type dialect struct {
 
 	headers     []string // that override the method
 	query, form bool     // _method there does
+	plainForms  bool     // … unless it is multipart
 	methods     []string // that an override may name
 }
 
@@ -78,7 +80,7 @@ var (
 		},
 		"express": {
 			keepsDots: true, keepsParameters: true, foldsCase: true,
-			headers: overrideHeaders, query: true, form: true, methods: commonMethods,
+			headers: overrideHeaders, query: true, form: true, plainForms: true, methods: commonMethods,
 		},
 		"spring": {
 			dropsParameters: true,

@@ -83,7 +83,7 @@ func TestDialectPaths(t *testing.T) {
 		{"POST /api/slots/S1/reservations.do", in, map[string]string{"express": "-", "aspnet": "-", "php": "-"}},
 		{"POST /api/slots/S1/reservations.aspx", in, map[string]string{"express": "-", "php": "-"}},
 		{"POST /api/slots/S1/reservations.csv", in, map[string]string{"express": "-", "aspnet": "-", "php": "-"}},
-		{"POST /api/slots/S1/reservations.", "-", nil},
+		{"POST /api/slots/S1/reservations.", in, map[string]string{"express": "-", "aspnet": "-", "php": "-"}},
 		{"POST /api/slots/S1/.json", "-", nil},
 		{"POST /api/slots.json/S1/reservations", "-", nil},
 		{"POST /api/slots/v1.5/reservations", "in POST /api/slots/v1.5/reservations slot=v1.5", nil},

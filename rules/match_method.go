@@ -17,12 +17,14 @@ type overrides struct {
 	list      [maxMethods - 1]string
 	count     int
 	malformed bool // one is no method at all, or there are too many
+	doubtful  bool // one stands where only some backends look for it
 }
 
 func (o *overrides) methods() []string { return o.list[:o.count] }
 
 func (o *overrides) add(value string) {
 	if value == "" {
+		o.doubtful = true // whoever takes the first of several may see none
 		return
 	}
 	method := strings.ToUpper(value)
@@ -48,6 +50,7 @@ func (d *dialect) inHead(r *Request, o *overrides) {
 			// Lengths first: this runs for every line of every request.
 			if len(f.Name) == len(name) && sameHeader(f.Name, name) {
 				o.add(f.Value)
+				o.doubtful = o.doubtful || !strings.EqualFold(f.Name, name)
 			}
 		}
 	}
@@ -59,18 +62,20 @@ func (d *dialect) inHead(r *Request, o *overrides) {
 		if name, ok := decodePercent(name, true); ok && foldName(name) == methodField {
 			value, _ = decodePercent(value, true)
 			o.add(value)
+			o.doubtful = o.doubtful || name != methodField
 		}
 	}
 }
 
 // methodsOf lists, in buf, the methods by which a backend may run a request: where it
-// is sure to follow overrides, only theirs. What is no method there overrides nothing.
+// is sure to follow overrides, only theirs. What is no method there overrides nothing,
+// and a doubtful one may.
 func (d *dialect) methodsOf(sent string, o *overrides, buf []string) []string {
 	buf = buf[:0]
 	sent = strings.ToUpper(sent)
 	follows := func(method string) bool { return d.lax || slices.Contains(d.methods, method) }
 	ignores := func(method string) bool { return !follows(method) }
-	if d.lax || o.count == 0 || slices.ContainsFunc(o.methods(), ignores) {
+	if d.lax || o.doubtful || o.count == 0 || slices.ContainsFunc(o.methods(), ignores) {
 		buf = append(buf, sent)
 	}
 	for _, method := range o.methods() {
@@ -94,14 +99,22 @@ func (d *dialect) formMayOverride(r *Request) bool {
 	return refusal != nil || !ok || b.kind.isForm() || b.kind == bodyUnlabelled
 }
 
-// formMethod reads _method from the form that r.Body is; "" without one.
-func formMethod(r *Request, maxBody int64) (string, *Refusal) {
+// inForm gathers the override of the form that r.Body is. It is sure to count only in
+// a plain form with a label: few backends undo a content coding, one reads a form
+// without a label, and Express needs a module for multipart.
+func (d *dialect) inForm(r *Request, o *overrides, maxBody int64) *Refusal {
 	x := extraction{rule: methodRule, req: r, maxBody: maxBody}
 	if refusal := x.body.load(&x); refusal != nil {
-		return "", refusal
+		return refusal
 	}
-	value, _, refusal := x.readFormMethod()
-	return value, refusal
+	value, found, refusal := x.readFormMethod()
+	if refusal != nil || !found {
+		return refusal
+	}
+	o.add(value)
+	o.doubtful = o.doubtful || !x.body.kind.isForm() || x.body.kind == bodyMultipart && d.plainForms ||
+		countHeader(r.Header, "Content-Encoding") > 0
+	return nil
 }
 
 // methodRule reads a body as a form unless it is labelled as another thing.

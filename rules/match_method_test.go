@@ -45,7 +45,10 @@ func TestMatchFormMethod(t *testing.T) {
 		{"POST /d/1", "a=%C3%FB&_method=DELETE", []string{formType + "; charset=gbk"}, true, map[string]string{"": del, "aspnet": "-"}},
 		// Of two rules.
 		{"POST /b/1", "_method=put", []string{formType}, true, map[string]string{"": fromPut, "any": "ambiguous", "aspnet": post}},
-		{"POST /b/1", put, []string{multipart}, true, map[string]string{"": fromPut, "any": "ambiguous", "aspnet": post}},
+		{"POST /b/1", put, []string{multipart}, true, map[string]string{"": fromPut, "any": "ambiguous", "express": "ambiguous", "aspnet": post}},
+		{"POST /b/1", "_method=put", nil, true, map[string]string{"": "ambiguous", "aspnet": post}},
+		{"POST /b/1", gzipped("_method=put"), []string{formType, "Content-Encoding: gzip"}, true, map[string]string{"": "ambiguous", "aspnet": post}},
+		{"POST /b/1?_method=", "_method=put", []string{formType}, true, map[string]string{"": "ambiguous", "rack": fromPut, "aspnet": post}},
 		{"POST /b/1", "_method=DELETE", []string{formType}, true, map[string]string{"": "-", "any": post, "aspnet": post}},
 		{"POST /b/1", "_method=LINK", []string{formType}, true, map[string]string{"": post}},
 		{"POST /b/1", "a=1", []string{formType}, true, map[string]string{"": post}},

@@ -167,7 +167,7 @@ func (d *dialect) withoutFormat(p *reading) (reading, bool) {
 	}
 	last := p.segments[len(p.segments)-1]
 	dot := strings.LastIndexByte(last, '.')
-	if dot < 1 || dot == len(last)-1 {
+	if dot < 1 {
 		return reading{}, false
 	}
 	cut := reading{segments: p.segments, slash: p.slash, is: readByDialect, cut: len(last) - dot}

@@ -27,11 +27,11 @@ func mayBe(segment, literal string) bool {
 }
 
 // suspectPaths lists what a path without a normal form might be taken for: with
-// encoded slashes and backslashes kept inside their segment, with them as
-// separators, and cut at the first fault as C strings and URL parsers do.
+// encoded slashes, and with backslashes, kept inside their segment or as separators,
+// and cut at the first fault as C strings and URL parsers do.
 func suspectPaths(raw string, d *dialect) []readings {
-	opaque := suspectText(raw, suspect)
-	texts := []string{opaque, suspectText(raw, '/')}
+	opaque := suspectText(raw, suspect, suspect)
+	texts := []string{opaque, suspectText(raw, '/', '/'), suspectText(raw, '/', suspect), suspectText(raw, suspect, '/')}
 	if i := strings.IndexByte(opaque, suspect); i >= 0 {
 		texts = append(texts, opaque[:i])
 	}
@@ -43,8 +43,8 @@ func suspectPaths(raw string, d *dialect) []readings {
 }
 
 // suspectText is normalizeEscapes for a path with faults: each becomes a suspect
-// byte, except that slashes and backslashes in disguise become separator.
-func suspectText(raw string, separator byte) string {
+// byte, except that encoded slashes become slash and backslashes back.
+func suspectText(raw string, slash, back byte) string {
 	out := make([]byte, 0, len(raw))
 	for i := 0; i < len(raw); i++ {
 		c, encoded := raw[i], false
@@ -61,8 +61,10 @@ func suspectText(raw string, separator byte) string {
 			i += 2
 		}
 		switch {
-		case c == '\\' || encoded && c == '/':
-			out = append(out, separator)
+		case encoded && c == '/':
+			out = append(out, slash)
+		case c == '\\':
+			out = append(out, back)
 		case isUnreserved(c) || !encoded && (c == '/' || isPathChar(c)):
 			out = append(out, c)
 		default:

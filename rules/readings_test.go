@@ -1,0 +1,447 @@
+package rules
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"math/big"
+	"mime"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// This file holds small models of how five kinds of backends read a request to the
+// routes of referenceSet. They are deliberately not made of the package's own parts:
+// the oracle in oracle_test.go compares the two. What they do was measured on PHP
+// 8.2, Rack 2.2 and Express 4 and 5; Spring and ASP.NET follow their documentation.
+
+// backend is one kind of backend.
+type backend struct {
+	name       string
+	path       func(string) string
+	pathFold   bool
+	decodeSlot bool // path variables are decoded, after routing
+	pairs      func(string) fields
+	parts      func(string, string) fields
+	override   func(*Request, fields, fields) string
+	json       func([]byte, string) (any, bool)
+	formFirst  bool // a form field is taken before a query parameter
+	user       func([]Field) string
+	script     string // the pattern of what follows a script
+	format     string // the pattern of a suffix that is dropped
+}
+
+// fields are decoded names with what a handler sees under them: one text, or, for
+// arrays, the texts joined with a mark that no test value holds.
+type fields map[string]string
+
+const arrayMark = "\x01"
+
+// list adds to an array; an array of equal texts is that text here, as handlers that
+// take any of them take the same.
+func (f fields) list(name, value string) {
+	if old, ok := f[name]; ok && old != value {
+		value = old + arrayMark + value
+	}
+	f[name] = value
+}
+
+func decodeLax(s string, plus bool) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if i+2 < len(s) && s[i] == '%' {
+			if c, ok := new(big.Int).SetString(s[i+1:i+3], 16); ok && s[i+1] != '+' && s[i+1] != '-' {
+				b.WriteByte(byte(c.Uint64()))
+				i += 2
+				continue
+			}
+		}
+		if s[i] == '+' && plus {
+			b.WriteByte(' ')
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+func eachPair(raw, separators string, visit func(name, value string)) {
+	for _, piece := range strings.FieldsFunc(raw, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+		name, value, _ := strings.Cut(piece, "=")
+		visit(decodeLax(name, true), decodeLax(value, true))
+	}
+}
+
+var phpArray = regexp.MustCompile(`^([^\[]+)\[[^\]]*\]`)
+
+// phpPairs: the last wins, names are made variable names, name[] is an array.
+func phpPairs(raw string) fields {
+	f := fields{}
+	eachPair(raw, "&", func(name, value string) {
+		name, _, _ = strings.Cut(name, "\x00")
+		name = strings.TrimLeft(name, " ")
+		clean := strings.NewReplacer(".", "_", " ", "_").Replace
+		if m := phpArray.FindStringSubmatch(name); m != nil {
+			f.list(clean(m[1]), value+arrayMark)
+			return
+		}
+		base, rest, open := strings.Cut(name, "[")
+		if name = clean(base); open {
+			name += "_" + rest
+		}
+		f[name] = value
+	})
+	return f
+}
+
+func lastPairs(separators string) func(string) fields {
+	return func(raw string) fields {
+		f := fields{}
+		eachPair(raw, separators, func(name, value string) {
+			if base, found := strings.CutSuffix(name, "[]"); found {
+				f.list(base, value+arrayMark)
+				return
+			}
+			f[name] = value
+		})
+		return f
+	}
+}
+
+func firstPairs(raw string) fields {
+	f := fields{}
+	eachPair(raw, "&", func(name, value string) {
+		if _, ok := f[name]; !ok {
+			f[name] = value
+		}
+	})
+	return f
+}
+
+var indexed = regexp.MustCompile(`\[\d*\]$`)
+
+func arrayPairs(raw string) fields {
+	f := fields{}
+	eachPair(raw, "&", func(name, value string) { f.list(indexed.ReplaceAllString(name, ""), value) })
+	return f
+}
+
+// foldNames is for backends that ignore the letter case of names.
+func foldNames(read func(string) fields) func(string) fields {
+	return func(raw string) fields {
+		f := fields{}
+		all := read(raw)
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			f.list(strings.ToLower(name), all[name])
+		}
+		return f
+	}
+}
+
+var (
+	boundaryPattern = regexp.MustCompile(`boundary="?([^";,]+)"?`)
+	partName        = regexp.MustCompile(`(?i)[; ]name="?([^";\r\n]+)"?`)
+)
+
+// laxParts reads multipart as leniently as any of them: bare line feeds, text before
+// the first part, a missing end.
+func laxParts(last bool) func(string, string) fields {
+	return func(label, body string) fields {
+		f := fields{}
+		m := boundaryPattern.FindStringSubmatch(label)
+		if m == nil {
+			return f
+		}
+		pieces := compiled(`\r?\n?--`+regexp.QuoteMeta(m[1])).Split(body, -1)
+		for _, piece := range pieces[1:] {
+			head, value, ok := strings.Cut(piece, "\r\n\r\n")
+			if !ok {
+				head, value, _ = strings.Cut(piece, "\n\n")
+			}
+			names := partName.FindAllStringSubmatch(head, -1)
+			if len(names) == 0 || strings.Contains(strings.ToLower(head), "filename") {
+				continue
+			}
+			if last {
+				f[names[len(names)-1][1]] = value
+			} else if _, ok := f[names[0][1]]; !ok {
+				f[names[0][1]] = value
+			}
+		}
+		return f
+	}
+}
+
+func noParts(string, string) fields { return fields{} }
+
+func headerOf(list []Field, name string) (values []string) {
+	for _, f := range list {
+		if strings.EqualFold(f.Name, name) {
+			values = append(values, f.Value)
+		}
+	}
+	return values
+}
+
+func firstHeader(list []Field, names ...string) string {
+	for _, name := range names {
+		if v := headerOf(list, name); len(v) > 0 && v[0] != "" {
+			return v[0]
+		}
+	}
+	return ""
+}
+
+// removeDots resolves dot segments with empty segments counting.
+func removeDots(path string) string {
+	out := []string{}
+	for _, s := range strings.Split(path, "/") {
+		switch s {
+		case ".":
+		case "..":
+			out = out[:max(len(out)-1, min(len(out), 1))]
+		default:
+			out = append(out, s)
+		}
+	}
+	if path = strings.Join(out, "/"); path == "" {
+		return "/"
+	}
+	return path
+}
+
+var slashes = regexp.MustCompile(`/+`)
+
+func squeeze(path string) string { return slashes.ReplaceAllString(path, "/") }
+
+func eachSegment(path string, change func(string) string) string {
+	list := strings.Split(path, "/")
+	for i := range list {
+		list[i] = change(list[i])
+	}
+	return strings.Join(list, "/")
+}
+
+func decodeJSON(body []byte, label string, needsLabel, bom, fold bool) (any, bool) {
+	if needsLabel && !strings.Contains(strings.ToLower(label), "json") {
+		return nil, false
+	}
+	if bom {
+		body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var v map[string]any
+	if d.Decode(&v) != nil || d.More() {
+		return nil, false
+	}
+	slot, ok := v["slot_id"]
+	if fold {
+		for name, value := range v {
+			if strings.EqualFold(name, "slot_id") && (name != "slot_id" || !ok) {
+				slot, ok = value, true
+			}
+		}
+	}
+	return slot, ok
+}
+
+// jsonText is what a handler has in a string context.
+func jsonText(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		if r, ok := new(big.Rat).SetString(v.String()); ok && r.IsInt() {
+			return r.Num().String()
+		}
+		return v.String()
+	}
+	text, _ := json.Marshal(v)
+	return "not a text: " + string(text)
+}
+
+// joinedUser: equal lines say one thing to whoever reads them at all (contract 2.1).
+func joinedUser(list []Field) string {
+	return strings.Join(slices.Compact(headerOf(list, "X-User-Id")), ", ")
+}
+
+// phpUser: the last spelling wins, lines of one spelling are joined.
+func phpUser(list []Field) (user string) {
+	previous := ""
+	for _, f := range list {
+		name := strings.ToLower(f.Name)
+		if strings.NewReplacer("-", "_", ".", "_").Replace(name) != "x_user_id" {
+			continue
+		}
+		if name == previous && user != f.Value {
+			user += ", " + f.Value
+		} else {
+			user = f.Value
+		}
+		previous = name
+	}
+	return user
+}
+
+var backends = []backend{
+	{
+		name: "php", formFirst: true, script: `(?:/.*)?`, user: phpUser, pairs: phpPairs, parts: laxParts(true),
+		path: func(p string) string {
+			p = squeeze(removeDots(decodeLax(p, false)))
+			if after, ok := strings.CutPrefix(p, "/index.php/"); ok {
+				p = "/" + after
+			}
+			return p
+		},
+		override: func(r *Request, query, form fields) string {
+			return firstText(firstHeader(r.Header, "X-HTTP-Method-Override"), form["_method"], query["_method"])
+		},
+		json: func(b []byte, label string) (any, bool) { return decodeJSON(b, label, false, false, false) },
+	},
+	{
+		name: "rack", formFirst: true, format: `\.[^./?]+`, user: joinedUser, pairs: lastPairs("&;"), parts: laxParts(true),
+		path: func(p string) string {
+			return eachSegment(squeeze(p), func(s string) string { return decodeLax(s, false) })
+		},
+		override: func(r *Request, _, form fields) string {
+			return firstText(form["_method"], firstHeader(r.Header, "X-HTTP-Method-Override"))
+		},
+		json: func(b []byte, label string) (any, bool) { return decodeJSON(b, label, false, false, false) },
+	},
+	{
+		name: "express", formFirst: true, pathFold: true, decodeSlot: true, user: joinedUser, pairs: arrayPairs, parts: noParts,
+		path: func(p string) string { return p },
+		override: func(r *Request, query, form fields) string {
+			return firstText(firstHeader(r.Header, "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"), query["_method"], form["_method"])
+		},
+		json: func(b []byte, label string) (any, bool) { return decodeJSON(b, label, true, true, false) },
+	},
+	{
+		name: "spring", format: `\.[^./]*`, user: joinedUser, pairs: firstPairs, parts: laxParts(false),
+		path: func(p string) string {
+			return removeDots(squeeze(eachSegment(p, func(s string) string {
+				s, _, _ = strings.Cut(s, ";")
+				return decodeLax(s, false)
+			})))
+		},
+		override: func(_ *Request, query, form fields) string {
+			m := strings.ToUpper(firstText(query["_method"], form["_method"]))
+			if m == "PUT" || m == "DELETE" || m == "PATCH" {
+				return m
+			}
+			return ""
+		},
+		json: func(b []byte, label string) (any, bool) { return decodeJSON(b, label, true, true, false) },
+	},
+	{
+		name: "aspnet", pathFold: true, user: joinedUser, pairs: foldNames(firstPairs), parts: laxParts(false),
+		path: func(p string) string {
+			return removeDots(strings.ReplaceAll(eachSegment(p, func(s string) string { return decodeLax(s, false) }), `\`, "/"))
+		},
+		override: func(r *Request, _, _ fields) string {
+			return firstHeader(r.Header, "X-HTTP-Method-Override")
+		},
+		json: func(b []byte, label string) (any, bool) { return decodeJSON(b, label, true, true, true) },
+	},
+}
+
+func firstText(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+var patterns sync.Map // of *regexp.Regexp by text
+
+func compiled(pattern string) *regexp.Regexp {
+	if re, ok := patterns.Load(pattern); ok {
+		return re.(*regexp.Regexp)
+	}
+	re := regexp.MustCompile(pattern)
+	patterns.Store(pattern, re)
+	return re
+}
+
+var word = regexp.MustCompile(`^[A-Za-z]+$`)
+
+// handled is what a backend does with a request.
+type handled struct {
+	rule       string // "": no handler of a rule
+	slot, user string
+}
+
+// handle routes a request as the backend does.
+func (b *backend) handle(r *Request) (h handled) {
+	label := firstHeader(r.Header, "Content-Type")
+	media := strings.ToLower(label)
+	if m, _, err := mime.ParseMediaType(label); err == nil {
+		media = m
+	}
+	query, form := b.pairs(r.Query), fields{}
+	switch {
+	case strings.Contains(media, "multipart/form-data"):
+		form = b.parts(label, string(r.Body))
+	case strings.Contains(media, "x-www-form-urlencoded"), b.name == "rack" && label == "":
+		form = b.pairs(string(r.Body))
+	}
+	method := r.Method
+	if o := b.override(r, query, form); method == "POST" && word.MatchString(o) {
+		method = strings.ToUpper(o)
+	}
+	path := b.path(r.Path)
+	if path = strings.TrimRight(path, "/"); path == "" {
+		path = "/"
+	}
+	route := func(pattern string) []string {
+		flags := "(?s)"
+		if b.pathFold {
+			flags = "(?si)"
+		}
+		if b.format != "" {
+			pattern += "(?:" + b.format + ")?"
+		}
+		return compiled(flags + "^" + pattern + "$").FindStringSubmatch(path)
+	}
+	value := func(m []string) string {
+		if b.decodeSlot {
+			if text, err := url.PathUnescape(m[1]); err == nil {
+				return text
+			}
+		}
+		return m[1]
+	}
+	both := maps.Clone(query)
+	maps.Copy(both, form)
+	if !b.formFirst {
+		both = maps.Clone(form)
+		maps.Copy(both, query)
+	}
+	h.user = b.user(r.Header)
+	if m := route(`/api/slots/([^/]+)/reservations`); m != nil && method == "POST" {
+		h.rule, h.slot = "R1", value(m)
+	} else if route(`/api/bookings`) != nil && method == "POST" {
+		h.rule = "R2"
+		if slot, ok := b.json(r.Body, label); ok && slot != nil {
+			h.slot = jsonText(slot)
+		} else {
+			h.slot = form["slot_id"]
+		}
+	} else if route(`/book\.php`+b.script) != nil && method == "POST" {
+		h.rule, h.slot = "R3", both["slot_id"]
+	} else if route(`/reserve`) != nil && (method == "GET" || method == "POST") {
+		h.rule, h.slot = "R4", both["slot_id"]
+	} else if m := route(`/api/bookings/([^/]+?)`); m != nil && (method == "PUT" || method == "DELETE") {
+		if h.rule = "R5"; method == "DELETE" {
+			h.rule = "R6"
+		}
+		h.slot = value(m)
+	}
+	return h
+}
