@@ -265,6 +265,30 @@ func TestPassedRequestThatIsAnsweredEarly(t *testing.T) {
 	}
 }
 
+// A stream may pause for longer than a page may take to begin.
+func TestStreamsMayPause(t *testing.T) {
+	b := startBackend(t, func(c net.Conn, in *bufio.Reader, _ int) {
+		if _, ok := receive(in); !ok {
+			return
+		}
+		send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")(c)
+		for range 3 {
+			<-time.After(150 * time.Millisecond)
+			send("1\r\nx\r\n")(c)
+		}
+		send("0\r\n\r\n")(c)
+	})
+	c := newClient(t, b.addr, func(o *Options) { o.Timeout, o.IdleTimeout = 50*time.Millisecond, 5*time.Second })
+	s, err := c.Pass(request("GET", "/", ""), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Body.Close() }()
+	if body, err := io.ReadAll(s.Body); err != nil || string(body) != "xxx" {
+		t.Fatalf("%q %v", body, err)
+	}
+}
+
 func TestPassTimeouts(t *testing.T) {
 	quick := func(o *Options) { o.Timeout, o.IdleTimeout = 100*time.Millisecond, 100*time.Millisecond }
 	t.Run("no head", func(t *testing.T) {

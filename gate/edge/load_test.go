@@ -1,0 +1,170 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slotgate/slotgate/rules"
+)
+
+// slowClients is a crowd that sends a byte now and then.
+const slowClients = 200
+
+// Clients that send their heads or bodies a byte at a time do not delay others.
+func TestSlowClientsDelayNobody(t *testing.T) {
+	f := start(t, echo(t).URL, nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	var crowd sync.WaitGroup
+	defer crowd.Wait()
+	defer cancel()
+	for n := range slowClients {
+		c := dial(t, f.addr)
+		path := []string{"/x", "/book"}[n%2]
+		fast, slow := "", "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
+		if n%4 >= 2 {
+			fast, slow = slow, strings.Repeat("b", 100)
+		}
+		c.send(fast)
+		crowd.Go(func() {
+			tick := time.NewTicker(20 * time.Millisecond)
+			defer tick.Stop()
+			for i := range len(slow) {
+				select {
+				case <-tick.C:
+					_, _ = c.Write([]byte{slow[i]})
+				case <-ctx.Done():
+					_ = c.Close()
+					return
+				}
+			}
+		})
+	}
+	for f.Connections() < slowClients {
+		time.Sleep(time.Millisecond)
+	}
+	quick := dial(t, f.addr)
+	var took []time.Duration
+	for n := range 100 {
+		path := []string{"/x", "/book"}[n%2]
+		began := time.Now()
+		quick.send("POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi")
+		if _, body := quick.answer("POST"); body != "POST "+path+" hi" {
+			t.Fatal(body)
+		}
+		took = append(took, time.Since(began))
+	}
+	late := 0
+	for _, d := range took {
+		if d > 100*time.Millisecond {
+			late++
+		}
+	}
+	if late > 2 {
+		t.Fatalf("%d of %d requests took more than 100 ms: %v", late, len(took), took)
+	}
+}
+
+// zeros is a body of n bytes that costs nothing to make.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// A body longer than memory passes both ways in constant memory: 256 MiB, or 2 GiB
+// under SLOTGATE_SOAK.
+func TestMemoryOfLongStreams(t *testing.T) {
+	size := int64(256 << 20)
+	if os.Getenv("SLOTGATE_SOAK") != "" {
+		size = 2 << 30
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, err := io.Copy(io.Discard, r.Body)
+		if n != r.ContentLength || err != nil {
+			t.Errorf("the backend got %d bytes of %d: %v", n, r.ContentLength, err)
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(n))
+		_, _ = io.Copy(w, io.LimitReader(zeros{}, n))
+	}))
+	defer s.Close()
+	f := start(t, s.URL, nil)
+	streamBothWays(t, f.addr, 16<<20) // what every process has once it is warm, the race detector's memory too
+	debug.FreeOSMemory()
+	before := residentBytes(t)
+	peak := streamBothWays(t, f.addr, size)
+	t.Logf("%d MiB up and down; the process grew by %d KiB", size>>20, (peak-before)>>10)
+	if peak-before > 32<<20 {
+		t.Fatalf("the process grew by %d MiB", (peak-before)>>20)
+	}
+}
+
+// streamBothWays sends and gets size bytes, and tells the most memory that the
+// process had meanwhile.
+func streamBothWays(t *testing.T, addr string, size int64) (peak int64) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+addr+"/", io.LimitReader(zeros{}, size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.ContentLength = size
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	peak = residentBytes(t)
+	buf := make([]byte, 1<<20)
+	var got int64
+	for err == nil {
+		var n int
+		n, err = resp.Body.Read(buf)
+		if got += int64(n); got%(16<<20) < int64(n) {
+			peak = max(peak, residentBytes(t))
+		}
+	}
+	if err != io.EOF || got != size {
+		t.Fatalf("got %d bytes of %d: %v", got, size, err)
+	}
+	return peak
+}
+
+// residentBytes is the memory of this process that is in RAM (proc(5)).
+func residentBytes(t *testing.T) int64 {
+	t.Helper()
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Fatalf("this test needs Linux's /proc: %v", err)
+	}
+	var total, resident int64
+	if _, err := fmt.Sscan(string(statm), &total, &resident); err != nil {
+		t.Fatal(err)
+	}
+	return resident * int64(os.Getpagesize())
+}
+
+func TestForwardPathNormalized(t *testing.T) {
+	f := start(t, echo(t).URL, nil, func(c *rules.ServerConfig) { c.ForwardPath = "normalized" })
+	for sent, want := range map[string]string{
+		"/a/../b//c/%7e%2fx?q=%7e": "",
+		"/a/../b//c/%7e?q=%7e":     "/b/c/~?q=%7e",
+		"/%61?":                    "/a?",
+		"/a\\b":                    "",
+	} {
+		resp, body := ask(t, f.addr, "GET "+sent+" HTTP/1.1\r\nHost: x\r\n\r\n")
+		if want == "" && (resp.StatusCode != 400 || f.meter.of("path") == 0) || want != "" && body != "GET "+want+" " {
+			t.Errorf("%s: %d %q", sent, resp.StatusCode, body)
+		}
+	}
+}
