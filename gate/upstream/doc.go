@@ -26,5 +26,6 @@
 //
 // By file: pool.go and conn.go which connection, head.go what is written,
 // answer.go and body.go what is read, forward.go gated requests (whole, until a
-// deadline), pass.go all others (streamed), breaker.go when not to try.
+// deadline), pass.go all others (streamed), trailer.go what comes behind a body,
+// tunnel.go other protocols, breaker.go when not to try.
 package upstream
