@@ -80,6 +80,34 @@ func TestTouchesAreAccountedFor(t *testing.T) {
 	}
 }
 
+// What was forced and refused is given back after the copy window, while the slot
+// lives on.
+func TestForcedRequestsAreForgotten(t *testing.T) {
+	s, c := open(t, Options{})
+	d, retry := booking(1), booking(1)
+	retry.ID = "another-request-1"
+	q := store.SlotQuery{Pool: d.Pool, Slot: d.Slot, Retain: d.Retain}
+	if _, err := s.Change(background, q, store.SlotChange{}); err != nil {
+		t.Fatal(err)
+	}
+	empty := s.MemoryUsed()
+	if err := touch(s, d, "gate-a", forced(retry, d.ID), forced(d, d.ID)); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, s, settlement(retry, d.ID, rules.Refused))
+	settle(t, s, settlement(d, d.ID, rules.Refused))
+	resume(t, s, d, "gate-a")
+	c.advance(store.CopyWindow + time.Second)
+	s.sweep()
+	entries, err := s.Ledger(background, d.Pool, d.Slot, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used, want := s.MemoryUsed(), empty+int64(len(entries))*entryCost; used != want {
+		t.Errorf("%d bytes in use, want %d", used, want)
+	}
+}
+
 // A mark outlives a slot that is retained for less, or its counters would be
 // believed again too soon.
 func TestAMarkOutlivesRetain(t *testing.T) {

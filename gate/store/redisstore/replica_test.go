@@ -78,39 +78,51 @@ func TestTheRunIsSeenBehindAConnectionThatStays(t *testing.T) {
 	standing(t, s, "one", false)
 }
 
-// A master stays itself when replicas come and go, though its replication id changes:
+// A master stays itself when replicas come and go, though its replication ids change:
 // it has lost nothing.
 func TestReplicasThatComeAndGoChangeNothing(t *testing.T) {
-	master := testbed.Redis(t, "--repl-diskless-sync-delay", "0", "--repl-backlog-ttl", "1")
-	replica := testbed.Redis(t)
-	s := openStore(t, master.Addr())
-	if n := admits(t, s, "one", 0); n != 10 {
-		t.Fatalf("%d admitted at once", n)
+	for name, promoted := range map[string]bool{"started as a master": false, "promoted before": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // each waits a second for Redis
+			master := testbed.Redis(t, "--repl-diskless-sync-delay", "0", "--repl-backlog-ttl", "1")
+			replica := testbed.Redis(t)
+			atMaster := redis.NewClient(&redis.Options{Addr: master.Addr(), PoolSize: 1})
+			atReplica := redis.NewClient(&redis.Options{Addr: replica.Addr(), PoolSize: 1})
+			t.Cleanup(func() { atMaster.Close(); atReplica.Close() })
+			if promoted {
+				do(t, atMaster, "REPLICAOF", "127.0.0.1", testbed.FreePort(t))
+				do(t, atMaster, "REPLICAOF", "NO", "ONE")
+			}
+			s := openStore(t, master.Addr())
+			if n := admits(t, s, "one", 0); n != 10 {
+				t.Fatalf("%d admitted at once", n)
+			}
+			replication := func(field string) string {
+				text, err := atMaster.Info(context.Background(), "replication").Result()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return infoField(text, field)
+			}
+			alone := replication("master_replid")
+			_, port, err := net.SplitHostPort(master.Addr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			do(t, atReplica, "REPLICAOF", "127.0.0.1", port)
+			eventually(t, "the replica", func() bool { return replication("connected_slaves") == "1" })
+			s.checkRun(t.Context())
+			standing(t, s, "one", true)
+			replica.Kill()
+			eventually(t, "the end of the backlog", func() bool { return replication("repl_backlog_active") == "0" })
+			if replication("master_replid") == alone || strings.Trim(replication("master_replid2"), "0") != "" {
+				t.Errorf("the replication ids are still %q and %q", replication("master_replid"), replication("master_replid2"))
+			}
+			s.checkRun(t.Context())
+			standing(t, s, "one", true)
+			standing(t, openStore(t, master.Addr()), "one", true)
+		})
 	}
-	replication := func() string {
-		text, err := s.client.Info(context.Background(), "replication").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return infoField(text, "master_replid")
-	}
-	alone := replication()
-	admin := redis.NewClient(&redis.Options{Addr: replica.Addr(), PoolSize: 1})
-	t.Cleanup(func() { admin.Close() })
-	_, port, err := net.SplitHostPort(master.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	do(t, admin, "REPLICAOF", "127.0.0.1", port)
-	eventually(t, "the replica", func() bool { return replication() != alone })
-	joined := replication()
-	s.checkRun(t.Context())
-	standing(t, s, "one", true)
-	replica.Kill()
-	eventually(t, "the end of the backlog", func() bool { return replication() != joined })
-	s.checkRun(t.Context())
-	standing(t, s, "one", true)
-	standing(t, openStore(t, master.Addr()), "one", true)
 }
 
 // door passes connections on to whatever server it leads to when they come.

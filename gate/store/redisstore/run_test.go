@@ -252,6 +252,46 @@ func TestASlotOfAnotherRunIsLearned(t *testing.T) {
 	standing(t, s, "one", true)
 }
 
+// Where every gate was away when the server changed, what stands there is not
+// believed, and what does not only if no gate had seen a change before.
+func TestAStartOnTheDataOfAnotherProcess(t *testing.T) {
+	for changed, admitted := range map[string]int{"0": 10, "1": store.LearnedInflight} {
+		server := testbed.Redis(t)
+		before := openStore(t, server.Addr())
+		if n := admits(t, before, "one", 0); n != 10 {
+			t.Fatalf("%d admitted at once before", n)
+		}
+		epoch := "0123456789abcdef|0000|" + before.runs.now.Load().id + "|" + changed
+		if err := before.Close(); err != nil {
+			t.Fatal(err)
+		}
+		admin := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 1})
+		t.Cleanup(func() { admin.Close() })
+		do(t, admin, "SET", before.keys.Epoch(), epoch)
+		s := openStore(t, server.Addr())
+		standing(t, s, "one", false)
+		if n := admits(t, s, "two", 20); n != admitted {
+			t.Errorf("changed %s: %d admitted at once, want %d", changed, n, admitted)
+		}
+		if ttl, err := admin.TTL(context.Background(), s.keys.Epoch()).Result(); err != nil || ttl < epochLife-time.Hour {
+			t.Errorf("the epoch mark lives for %v, %v", ttl, err)
+		}
+	}
+}
+
+// A mark that grows old is renewed.
+func TestTheEpochIsRenewed(t *testing.T) {
+	s := openStore(t, testbed.Redis(t).Addr())
+	connected(t, s)
+	if err := s.client.PExpire(context.Background(), s.keys.Epoch(), epochLife/2-time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.checkRun(t.Context())
+	if ttl, err := s.client.TTL(context.Background(), s.keys.Epoch()).Result(); err != nil || ttl < epochLife-time.Hour {
+		t.Errorf("the epoch mark lives for %v, %v", ttl, err)
+	}
+}
+
 // A store that was emptied has lost what it knew, though its server goes on.
 func TestAStoreThatWasEmptiedIsLearned(t *testing.T) {
 	s := openStore(t, testbed.Redis(t).Addr())

@@ -113,6 +113,18 @@ var forcedTests = []test{
 		if got := f.slot(first); got.Inflight != 0 || got.Held != 1 {
 			f.Fatalf("slot %+v", got)
 		}
+		f.settle(first, got, rules.Refused)
+		f.units(first, 0, 0)
+	}},
+	{"a request that one touch names twice is registered once", func(f *fixture) {
+		first := request()
+		second := again(first)
+		f.touch(first, "gate-a", force(first), force(first), forceUnder(first.ID, second), forceUnder(first.ID, second))
+		under := store.Decided{Hold: first.ID}
+		f.settle(first, under, rules.Refused)
+		f.units(first, 0, 1)
+		f.settle(second, under, rules.Refused)
+		f.units(first, 0, 0)
 	}},
 	{"P3: a touch repeated changes nothing but the mark's end", func(f *fixture) {
 		d := request(withKey("k"))
