@@ -70,6 +70,7 @@ type source struct {
 	Extractor
 	label   string // what a refusal calls it: json:/student_id
 	pointer int    // FromJSON: its place among the rule's pointers
+	count   bool   // of units: a number that is read in two ways is none that can be had
 	folded  string // FromQuery, FromForm, FromCookie: the name as backends fold it
 }
 

@@ -147,6 +147,9 @@ func (x *extraction) findJSON(s *source) (string, bool, *Refusal) {
 		if !ok {
 			return "", false, refuse(RefuseUnidentified, "%s: the number is out of bounds", s.label)
 		}
+		if !s.count && !isReadAlike(string(v.raw), text, x.rule.set.dialect.doubles) {
+			return "", false, refuse(RefuseAmbiguous, "%s: the number has more digits than some servers keep; send it as a string", s.label)
+		}
 		return text, true, nil
 	}
 	return "", false, nil

@@ -22,8 +22,8 @@ func TestExtractJSON(t *testing.T) {
 		`{"slot_id":-0}`:                                  `"0"`,
 		`{"slot_id":-1.50}`:                               `"-1.5"`,
 		`{"slot_id":0.001e1}`:                             `"0.01"`,
-		`{"slot_id":18446744073709551617}`:                `"18446744073709551617"`,
-		`{"slot_id":9007199254740993.0}`:                  `"9007199254740993"`,
+		`{"slot_id":18446744073709551617}`:                "ambiguous",
+		`{"slot_id":9007199254740993.0}`:                  "ambiguous",
 		`{"slot_id":1e999999999}`:                         "unidentified",
 		`{"slot_id":1e-999999999999999999999}`:            "unidentified",
 		`{"slot_id":1e1100}`:                              "unidentified",
@@ -107,4 +107,19 @@ func TestExtractJSONPointers(t *testing.T) {
 	// A pointer and one below it.
 	nested := slotFrom("json:/a", "json:/a/b")
 	checkSlots(t, nested, map[*Request]string{testRequest("POST /b", `{"a":{"b":1}}`, jsonType): "unidentified"})
+}
+
+// An Express backend rounds what others keep.
+func TestExtractIntegersByDialect(t *testing.T) {
+	for name, want := range map[string]RefusalKind{"any": "", "php": "", "express": RefuseAmbiguous} {
+		rc := testRule("r", "POST", "/b")
+		rc.Slot = extractors("json:/id")
+		s := setFor(t, name, rc)
+		if f, refusal := admit(s, testRequest("POST /b", `{"id":9007199254740993}`, jsonType)); kindOf(refusal) != want || refusal == nil && f.Slot != "9007199254740993" {
+			t.Errorf("%s: %q, %v", name, f.Slot, refusal)
+		}
+		if f, refusal := admit(s, testRequest("POST /b", `{"id":9007199254740992}`, jsonType)); refusal != nil || f.Slot != "9007199254740992" {
+			t.Errorf("%s: %q, %v", name, f.Slot, refusal)
+		}
+	}
 }

@@ -63,7 +63,9 @@ func kindOf(r *Refusal) RefusalKind {
 func TestExtractAsAndCase(t *testing.T) {
 	cases := map[*Request]string{}
 	for value, want := range map[string]string{
-		`7`: `"7"`, `"7"`: `"7"`, `7.0`: `"7"`, `0`: `"0"`, `70000000000000000000000`: `"70000000000000000000000"`,
+		`7`: `"7"`, `"7"`: `"7"`, `7.0`: `"7"`, `0`: `"0"`, `9007199254740993`: `"9007199254740993"`, `9223372036854775807`: `"9223372036854775807"`, `1e22`: `"10000000000000000000000"`,
+		// To a backend that counts in doubles these are other numbers.
+		`70000000000000000000000`: "ambiguous", `18446744073709551617`: "ambiguous", `9007199254740993.0`: "ambiguous", `7.00000000000000000001`: "ambiguous", `1e400`: "ambiguous",
 		`"007"`: "unidentified", `"+7"`: "unidentified", `" 7"`: "unidentified", `"0x7"`: "unidentified", `"7.0"`: "unidentified",
 		`-7`: "unidentified", `7.5`: "unidentified", `"٧"`: "unidentified", `""`: "unidentified",
 	} {

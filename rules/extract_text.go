@@ -96,6 +96,29 @@ func numberText(literal string) (string, bool) {
 	return d.text()
 }
 
+// isReadAlike reports whether backends that count in doubles and those that do not
+// make one text of a JSON number: 7.00000000000000000001 is 7 to PHP and JavaScript.
+// Plain integers of 64 bits are left to doubles only where the backend is known for it.
+func isReadAlike(literal, text string, doubles bool) bool {
+	if len(text) <= maxSafeDigits && isPlainInteger(text) {
+		return true
+	}
+	if _, err := strconv.ParseInt(literal, 10, 64); err == nil && !doubles {
+		return true
+	}
+	f, err := strconv.ParseFloat(literal, 64)
+	if err != nil {
+		return false
+	}
+	if strings.IndexByte(text, '.') >= 0 {
+		return strconv.FormatFloat(f, 'f', -1, 64) == text
+	}
+	return strconv.FormatFloat(f, 'f', 0, 64) == text // exact, digit for digit
+}
+
+// maxSafeDigits: integers that long are below 2^53.
+const maxSafeDigits = 15
+
 // isPlainInteger: digits without a leading zero.
 func isPlainInteger(s string) bool {
 	return isDigits(s) && (s[0] != '0' || len(s) == 1)

@@ -18,6 +18,7 @@ package rules
 //	override by header       (3)  (4)  (4)   (3)       -      (4)    on POST (any: on all)
 //	  by _method in query    +    +    -      +        +       -
 //	  by _method in a form   +    +    +      +        +       -     on POST
+//	JSON integers > 2^53     -    -    -      +        -       -     rounded
 //
 // (1) .php .html .json .xml, after literals. (2) .aspx .json .xml, after literals.
 // (3) X-HTTP-Method-Override, X-HTTP-Method, X-Method-Override. (4) the first of them.
@@ -48,6 +49,8 @@ type dialect struct {
 	query, form bool     // _method there does
 	plainForms  bool     // … unless it is multipart
 	methods     []string // that an override may name
+
+	doubles bool // JSON integers beyond 2^53 are rounded
 }
 
 // formats are the suffixes that a backend drops from the last segment.
@@ -81,6 +84,7 @@ var (
 		"express": {
 			keepsDots: true, keepsParameters: true, foldsCase: true,
 			headers: overrideHeaders, query: true, form: true, plainForms: true, methods: commonMethods,
+			doubles: true,
 		},
 		"spring": {
 			dropsParameters: true,

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"math"
 	"math/big"
 	"mime"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -249,16 +251,24 @@ func decodeJSON(body []byte, label string, needsLabel, bom, fold bool) (any, boo
 	return slot, ok
 }
 
-// jsonText is what a handler has in a string context.
+// jsonText is what a handler has in a string context; a number that is no integer of
+// 64 bits is a double to all that were measured.
 func jsonText(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v
 	case json.Number:
-		if r, ok := new(big.Rat).SetString(v.String()); ok && r.IsInt() {
-			return r.Num().String()
+		if _, err := v.Int64(); err == nil {
+			return strings.Replace(v.String(), "-0", "0", 1)
 		}
-		return v.String()
+		f, err := v.Float64()
+		if err != nil {
+			return "not a number: " + v.String()
+		}
+		if f == math.Trunc(f) {
+			return strconv.FormatFloat(f, 'f', 0, 64)
+		}
+		return strconv.FormatFloat(f, 'f', -1, 64)
 	}
 	text, _ := json.Marshal(v)
 	return "not a text: " + string(text)

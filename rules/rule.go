@@ -146,6 +146,9 @@ func (r *Rule) prepareExtract() (err error) {
 	r.slot = c.sources(r.Slot, true)
 	r.subject = c.sources(r.Subject, true)
 	r.units = c.sources(r.Units, true)
+	for i := range r.units {
+		r.units[i].count = true
+	}
 	scope := defaultScope
 	if idem := r.Idempotency; idem != nil {
 		keys := idem.Key
