@@ -194,6 +194,28 @@ func TestExpectRefusedBeforeTheBody(t *testing.T) {
 	}
 }
 
+// 100 (Continue) keeps its place behind the answers to requests sent ahead.
+func TestExpectBehindAnotherRequest(t *testing.T) {
+	f := start(t, echo(t).URL, nil)
+	for _, path := range []string{"/x", "/book"} {
+		c := dial(t, f.addr)
+		c.send("GET /first HTTP/1.1\r\nHost: x\r\n\r\nPOST " + path + " HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
+		if _, body := c.answer("GET"); body != "GET /first " {
+			t.Fatalf("%q", body)
+		}
+		if resp, err := http.ReadResponse(c.in, nil); err != nil || resp.StatusCode != 100 {
+			t.Fatalf("%s: %v %v", path, resp, err)
+		}
+		c.send("abcGET /last HTTP/1.1\r\nHost: x\r\n\r\n")
+		if _, body := c.answer("POST"); body != "POST "+path+" abc" {
+			t.Fatalf("%q", body)
+		}
+		if _, body := c.answer("GET"); body != "GET /last " {
+			t.Fatalf("%q", body)
+		}
+	}
+}
+
 // A client that gets its 100 and sends nothing, or goes, leaves nothing behind
 // (the fixture looks at the budget).
 func TestExpectWithoutABody(t *testing.T) {
