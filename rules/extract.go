@@ -188,6 +188,8 @@ func (x *extraction) fact(what string, sources []source) (string, *Refusal) {
 			return "", refuse(RefuseUnidentified, "%s: %s is empty", what, s.label)
 		case size > maxFact:
 			return "", refuse(RefuseUnidentified, "%s: %s is longer than 1 KiB", what, s.label)
+		case strings.IndexByte(value, 0) >= 0:
+			return "", refuse(RefuseAmbiguous, "%s: %s holds a NUL, where some servers end a text", what, s.label)
 		case !utf8.ValidString(value):
 			return "", refuse(RefuseAmbiguous, "%s: %s is not UTF-8", what, s.label)
 		}

@@ -63,26 +63,47 @@ func countHeader(fields []Field, name string) (lines int) {
 
 // findCookie reads one cookie (RFC 6265, 4.2). Quotes and percent-encoding are
 // undone where they can be, as half of the frameworks do, so that two spellings of
-// one session are one subject.
+// one session are one subject. Parsers of older standards (RFC 2109) end a cookie at
+// a comma and none inside quotes; where that would change this one, it is refused.
 func findCookie(fields []Field, s *source) (value string, found bool, refusal *Refusal) {
 	line, found, refusal := findHeader(fields, "Cookie", "the header Cookie")
 	if refusal != nil || !found {
 		return "", false, refusal
 	}
 	v := namedValue{label: s.label}
-	for rest, more := line, true; more; {
-		var item string
-		item, rest, more = strings.Cut(rest, ";")
-		name, text, _ := strings.Cut(item, "=")
-		name = strings.Trim(name, " \t")
-		switch {
-		case name == s.Name:
-			v.add(cookieText(strings.Trim(text, " \t")))
-		case nameClash(name, s.folded):
-			v.addName(name, s, cookieText(strings.Trim(text, " \t")))
+	open := false // inside quotes, to those who know them
+	for item := range strings.SplitSeq(line, ";") {
+		for piece := range strings.SplitSeq(item, ",") {
+			name, _, ok := strings.Cut(piece, "=")
+			if ok && len(piece) < len(item) && !strings.HasPrefix(item, piece) && cookieClash(name, s) {
+				return "", false, refuse(RefuseAmbiguous, "%s is next to a comma, which some servers take for a separator", s.label)
+			}
 		}
+		name, text, _ := strings.Cut(item, "=")
+		name, text = strings.Trim(name, " \t"), strings.Trim(text, " \t")
+		closed := strings.HasSuffix(text, `"`)
+		if !open && strings.HasPrefix(text, `"`) {
+			closed = closed && len(text) > 1
+			open = !closed
+		}
+		if clash := cookieClash(name, s); clash && open {
+			return "", false, refuse(RefuseAmbiguous, "%s is next to a quote that some servers read on from", s.label)
+		} else if clash && name == s.Name {
+			v.add(cookieText(text))
+		} else if clash {
+			v.addName(name, s, cookieText(text))
+		}
+		open = open && !closed
 	}
 	return v.result()
+}
+
+// cookieClash is nameClash for cookies, whose names old PHP decodes.
+func cookieClash(name string, s *source) bool {
+	if decoded, ok := decodePercent(name, true); ok {
+		name = decoded
+	}
+	return nameClash(strings.Trim(name, " \t"), s.folded)
 }
 
 func cookieText(raw string) string {

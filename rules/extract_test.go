@@ -76,8 +76,9 @@ func TestExtractAsAndCase(t *testing.T) {
 		testRequest("POST /b", `{"id":"ÀbC-Ωſ\u212a"}`, jsonType): `"àbc-ωsk"`,
 	})
 	checkSlots(t, slotFrom("json:/id"), map[*Request]string{
-		testRequest("POST /b", `{"id":"007"}`, jsonType): `"007"`,
-		testRequest("POST /b", `{"id":"aB"}`, jsonType):  `"aB"`,
+		testRequest("POST /b", `{"id":"007"}`, jsonType):     `"007"`,
+		testRequest("POST /b", `{"id":"aB"}`, jsonType):      `"aB"`,
+		testRequest("POST /b", `{"id":"a\u0000"}`, jsonType): "ambiguous",
 	})
 }
 

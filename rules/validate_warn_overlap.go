@@ -28,6 +28,11 @@ func (w *warner) shadowed(rules place, index int) {
 			overlaps = append(overlaps, above)
 		}
 	}
+	for i, above := range w.cfg.Rules[:index] {
+		if !rules.item(i).broken() && w.formatTwins(above, r) {
+			at.warnf("rule %s and rule %s above differ by a suffix that backends drop: what fits both is refused as ambiguous; set match.exact on both if the backend tells them apart", r.Name, above.Name)
+		}
+	}
 	for _, above := range overlaps {
 		at.warnf("rule %s overlaps rule %s above: what fits both goes to %s", r.Name, above.Name, above.Name)
 	}
@@ -58,6 +63,29 @@ func meet(a, b *RuleConfig) bool {
 		methodsMeet(a.Match.Methods, b.Match.Methods) &&
 		hostsMeet(a.Match.Hosts, b.Match.Hosts) &&
 		headersMeet(a.Match.Headers, b.Match.Headers)
+}
+
+// formatTwins reports whether the path of one rule, without the suffix that a backend
+// of the dialect drops, is the other's.
+func (w *warner) formatTwins(a, b *RuleConfig) bool {
+	at, errA := ParseTemplate(a.Match.Path)
+	bt, errB := ParseTemplate(b.Match.Path)
+	return errA == nil && errB == nil && !a.Match.Exact && !b.Match.Exact && !at.Overlaps(bt) &&
+		(w.withoutFormat(at).Overlaps(bt) || w.withoutFormat(bt).Overlaps(at)) &&
+		methodsMeet(a.Match.Methods, b.Match.Methods) && hostsMeet(a.Match.Hosts, b.Match.Hosts) && headersMeet(a.Match.Headers, b.Match.Headers)
+}
+
+// withoutFormat drops the suffix of a last literal, if there is one.
+func (w *warner) withoutFormat(t Template) Template {
+	last := len(t.segments) - 1
+	if last < 0 || t.segments[last].name != "" || t.rest != "" {
+		return t
+	}
+	path := reading{segments: []string{t.segments[last].literal}, is: readByDialect}
+	if cut, ok := dialectNamed(w.cfg.Upstream.Dialect).withoutFormat(&path); ok && cut.is&cutLiteral != 0 {
+		t.segments = append(slices.Clone(t.segments[:last]), templateSegment{literal: cut.segment(0)})
+	}
+	return t
 }
 
 func literalCaseDiffers(a, b Template) bool {
