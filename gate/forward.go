@@ -18,9 +18,10 @@ func (j *journey) forward(g *grant) (*Reply, rules.Outcome) {
 	for attempt := 1; ; attempt++ {
 		began := time.Now()
 		answer, err := j.gate.backend.Forward(&Forward{
-			Request:  j.req,
-			Deadline: began.Add(j.route.timeout),
-			Limit:    int64(j.gate.config.Server.MaxBuffered),
+			Request: j.req,
+			SendBy:  g.usableUntil,
+			Timeout: j.route.timeout,
+			Limit:   int64(j.gate.config.Server.MaxBuffered),
 		})
 		took := time.Since(began)
 		j.atBackend += took
@@ -85,6 +86,9 @@ func (j *journey) unanswered(g *grant, err error) (*Reply, rules.Outcome) {
 	case BreakerOpen:
 		outcome = rules.NeverSent
 		reply = j.refuse(decision.DecisionUpstreamOpen, "The booking service failed too often; nothing was sent.", max(failure.RetryAfter, time.Second))
+	case NoRoom:
+		outcome = rules.NeverSent
+		reply = j.refuse(decision.DecisionBusy, "Too many requests are at the booking service; nothing was sent.", time.Second)
 	case TimedOut:
 		reply = j.refuse(decision.DecisionUpstreamTimeout, "The booking service did not answer in time; whether it booked is not known.", 0)
 	default:

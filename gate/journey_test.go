@@ -191,7 +191,7 @@ func TestAnUnknownOutcomeKeepsItsUnit(t *testing.T) {
 
 func TestWhatWasNeverSentIsFreeAtOnce(t *testing.T) {
 	f := newFixture(t, "capacity: 1", "")
-	for _, failure := range []BackendFailure{NotConnected, BreakerOpen} {
+	for _, failure := range []BackendFailure{NotConnected, BreakerOpen, NoRoom} {
 		f.backend.set(func(string, string) (*BackendAnswer, error) {
 			return nil, &BackendError{Failure: failure, Err: errors.New("no")}
 		})

@@ -113,7 +113,7 @@ func cutText(b []byte) (text string, rest []byte, ok bool) {
 // ownedByFirst are fields of the first exchange alone, in lower case: they set
 // the state of one client, prove one login, or describe one connection or moment.
 var ownedByFirst = map[string]bool{
-	"date": true, "age": true, "server-timing": true, "x-request-id": true,
+	"date": true, "age": true, "server-timing": true, "idempotent-replayed": true, "x-request-id": true,
 	"connection": true, "keep-alive": true, "transfer-encoding": true, "te": true,
 	"trailer": true, "upgrade": true, "proxy-connection": true, "via": true,
 	"content-length": true, // set anew from the body

@@ -43,7 +43,7 @@ func TestFieldsOfOneClientAreNotStored(t *testing.T) {
 		"Set-Cookie", "set-cookie2", "WWW-Authenticate", "Authorization", "Authentication-Info", "Proxy-Authenticate",
 		"X-Auth-Token", "X-CSRF-Token", "PHP-Session-Id", "X-Api-Key", "Date", "Age", "Connection", "Keep-Alive",
 		"Transfer-Encoding", "TE", "Trailer", "Upgrade", "Via", "RateLimit", "RateLimit-Policy", "X-RateLimit-Remaining",
-		"Gate-Decision", "X-Request-Id", "Content-Length",
+		"Gate-Decision", "Idempotent-Replayed", "X-Request-Id", "Content-Length",
 	} {
 		s := stored()
 		s.Header = append(s.Header, rules.Field{Name: name, Value: "secret-value"})

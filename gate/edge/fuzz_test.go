@@ -157,7 +157,7 @@ func (o *oracle) forward(r *gate.Request) *gate.Reply {
 		return refused(err)
 	}
 	r.Body = body
-	a, err := o.client.Forward(&gate.Forward{Request: r, Deadline: time.Now().Add(5 * time.Second), Limit: 1 << 20})
+	a, err := o.client.Forward(&gate.Forward{Request: r, SendBy: time.Now().Add(5 * time.Second), Timeout: 5 * time.Second, Limit: 1 << 20})
 	if err != nil {
 		return own(decision.DecisionUpstreamFailed)
 	}

@@ -146,7 +146,7 @@ func forwarding(client *upstream.Client) func(*gate.Request) *gate.Reply {
 			return refused(err)
 		}
 		r.Body = body
-		a, err := client.Forward(&gate.Forward{Request: r, Deadline: time.Now().Add(2 * time.Second), Limit: 1 << 20})
+		a, err := client.Forward(&gate.Forward{Request: r, SendBy: time.Now().Add(2 * time.Second), Timeout: 2 * time.Second, Limit: 1 << 20})
 		if err != nil {
 			return own(decision.DecisionUpstreamFailed)
 		}

@@ -147,7 +147,7 @@ func request(method, path, body string, fields ...string) *gate.Request {
 }
 
 func forward(c *Client, r *gate.Request, within time.Duration) (*gate.BackendAnswer, error) {
-	return c.Forward(&gate.Forward{Request: r, Deadline: time.Now().Add(within), Limit: 1 << 20})
+	return c.Forward(&gate.Forward{Request: r, SendBy: time.Now().Add(within), Timeout: within, Limit: 1 << 20})
 }
 
 func failureOf(err error) gate.BackendFailure {

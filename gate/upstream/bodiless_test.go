@@ -59,8 +59,8 @@ func TestABodilessAnswerThatAnnouncesABodyEndsItsConnection(t *testing.T) {
 			t.Cleanup(client.Close)
 			for _, step := range []struct{ method, path string }{{poison.method, "/poison"}, {"POST", "/next"}} {
 				a, err := client.Forward(&gate.Forward{
-					Request:  &gate.Request{Request: rules.Request{Method: step.method, Path: step.path, Host: "x"}},
-					Deadline: time.Now().Add(5 * time.Second), Limit: 1 << 20,
+					Request: &gate.Request{Request: rules.Request{Method: step.method, Path: step.path, Host: "x"}},
+					SendBy:  time.Now().Add(5 * time.Second), Timeout: 5 * time.Second, Limit: 1 << 20,
 				})
 				if err != nil {
 					t.Fatal(err)

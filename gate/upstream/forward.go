@@ -14,8 +14,8 @@ import (
 
 var _ gate.Backend = (*Client)(nil)
 
-// Forward sends a gated request once and reads the whole answer into memory, all
-// before the deadline. See gate.Backend.
+// Forward sends a gated request once and reads the whole answer into memory. See
+// gate.Backend.
 func (c *Client) Forward(f *gate.Forward) (*gate.BackendAnswer, error) {
 	began := time.Now()
 	e := exchange{client: c, pool: c.gated}
@@ -41,7 +41,10 @@ func (c *Client) tryForward(e *exchange, f *gate.Forward) (answer *gate.BackendA
 	return answer, err
 }
 
-var errNoEnd = errors.New("the exchange did not end")
+var (
+	errNoEnd   = errors.New("the exchange did not end")
+	errTooLate = errors.New("the connection came too late for the request to be sent")
+)
 
 // exchange is one request and its answer on one connection.
 type exchange struct {
@@ -54,11 +57,16 @@ type exchange struct {
 }
 
 func (e *exchange) forward(f *gate.Forward) (*gate.BackendAnswer, error) {
-	if err := e.connect(f.Deadline); err != nil {
+	if err := e.connect(f.SendBy); err != nil {
 		return nil, err
 	}
+	now := time.Now()
+	if now.After(f.SendBy) {
+		e.end(false)
+		return nil, &gate.BackendError{Failure: gate.NotConnected, Err: errTooLate}
+	}
 	r := f.Request
-	a, err := e.send(f.Deadline, r)
+	a, err := e.send(now.Add(f.Timeout), r)
 	if err != nil {
 		e.end(false)
 		return nil, e.failure(err)
@@ -79,6 +87,9 @@ func (e *exchange) forward(f *gate.Forward) (*gate.BackendAnswer, error) {
 // connect gets a connection that may be written to.
 func (e *exchange) connect(deadline time.Time) error {
 	conn, err := e.pool.get(earlier(deadline, time.Now().Add(e.client.connect)))
+	if errors.Is(err, errPoolFull) {
+		return &gate.BackendError{Failure: gate.NoRoom, Err: err}
+	}
 	if err != nil {
 		return &gate.BackendError{Failure: gate.NotConnected, Err: err}
 	}

@@ -225,7 +225,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	for len(c.gated.inUse) < 2 {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := forward(c, request("POST", "/", "x"), 5*time.Second); failureOf(err) != gate.NotConnected {
+	if _, err := forward(c, request("POST", "/", "x"), 5*time.Second); failureOf(err) != gate.NoRoom {
+		close(release)
 		t.Fatalf("third request: %v", err)
 	}
 	close(release)
