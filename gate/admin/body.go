@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 
 	"github.com/go-json-experiment/json"
@@ -14,13 +13,9 @@ import (
 // readBody decodes the request's JSON object into v. Unknown and repeated
 // members, other types, text after the object and bad UTF-8 are refused: an
 // operator's typing error must not change half of what was meant. It reports
-// whether v may be used; if not, it has answered.
+// whether v may be used; if not, it has answered. The Content-Type does not matter:
+// curl -d says it is a form.
 func readBody(w http.ResponseWriter, r *http.Request, v any) bool {
-	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || mediaType != "application/json" {
-		fail(w, http.StatusUnsupportedMediaType, "the body must be sent as Content-Type: application/json")
-		return false
-	}
 	text, err := io.ReadAll(r.Body)
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is over %d bytes", tooLarge.Limit))

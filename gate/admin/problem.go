@@ -27,6 +27,8 @@ func failStore(w http.ResponseWriter, err error) {
 	switch {
 	case errors.Is(err, store.ErrNoSlot):
 		fail(w, http.StatusNotFound, "this slot was never seen, or its idle state has been dropped")
+	case errors.Is(err, store.ErrCursor):
+		fail(w, http.StatusBadRequest, err.Error())
 	case errors.Is(err, store.ErrNoHold):
 		fail(w, http.StatusNotFound, "this slot has no such open or confirmed hold")
 	default:

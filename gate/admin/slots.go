@@ -17,6 +17,7 @@ import (
 const (
 	defaultListLimit = 100
 	maxListLimit     = 10_000
+	listedHolds      = 100       // of each slot
 	maxCapacity      = 1<<53 - 1 // exact in every JSON reader and in Lua
 )
 
@@ -47,6 +48,7 @@ func (s *Server) listSlots(w http.ResponseWriter, r *http.Request) {
 		Slots  []slotView `json:"slots"`
 		Cursor string     `json:"cursor"`
 	}{[]slotView{}, query.Get("cursor")}
+	q.Holds = listedHolds
 	// A store answers in pages of its own size.
 	for {
 		slots, cursor, err := s.slots.Slots(r.Context(), q, page.Cursor, limit-len(page.Slots))
@@ -55,7 +57,7 @@ func (s *Server) listSlots(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		for i := range slots {
-			page.Slots = append(page.Slots, viewListed(&slots[i]))
+			page.Slots = append(page.Slots, viewSlot(&slots[i]))
 		}
 		page.Cursor = cursor
 		if cursor == "" || len(page.Slots) >= limit {

@@ -143,7 +143,7 @@ func TestAListIsPaged(t *testing.T) {
 	if seen != len(slots) {
 		t.Errorf("pages hold %d slots, want %d", seen, len(slots))
 	}
-	if p := read("&limit=10000"); len(p.Slots) != len(slots) || p.Slots[0]["holds"] != nil {
+	if p := read("&limit=10000"); len(p.Slots) != len(slots) || p.Slots[0]["holds"] == nil {
 		t.Errorf("one page of all: %d slots, the first %v", len(p.Slots), p.Slots[0])
 	}
 	for _, limit := range []string{"0", "-1", "10001", "many", "1.5"} {

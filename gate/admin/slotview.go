@@ -35,8 +35,8 @@ type holdView struct {
 	ExpiresAt *time.Time `json:"expires_at"`
 }
 
-// viewListed shows a slot without its holds, which a list does not look at.
-func viewListed(s *store.Slot) slotView {
+// viewSlot shows a slot as the admin API's lists and reads do.
+func viewSlot(s *store.Slot) slotView {
 	view := slotView{
 		Pool: s.Pool, Slot: s.Slot,
 		Confirmed: s.Confirmed, Held: s.Held,
@@ -48,11 +48,6 @@ func viewListed(s *store.Slot) slotView {
 	if available, known := s.Available(); known {
 		view.Capacity, view.Available = &s.Capacity, &available
 	}
-	return view
-}
-
-func viewSlot(s *store.Slot) slotView {
-	view := viewListed(s)
 	view.Holds = make([]holdView, len(s.Holds))
 	for i, h := range s.Holds {
 		view.Holds[i] = holdView{h.ID, h.Subject, h.Units, h.State.String(), h.Reference, orNull(h.ExpiresAt)}

@@ -143,3 +143,11 @@ func (t *headText) free() {
 	t.b = t.b[:0]
 	headTexts.Put(t)
 }
+
+// withoutField leaves the fields as they are and returns them without one name.
+func withoutField(fields []rules.Field, name string) []rules.Field {
+	if fieldIndex(fields, name) < 0 {
+		return fields
+	}
+	return slices.DeleteFunc(slices.Clone(fields), func(f rules.Field) bool { return strings.EqualFold(f.Name, name) })
+}

@@ -28,7 +28,7 @@ func (s *Server) writeReply(ctx *fasthttp.RequestCtx, req *gate.Request, r *gate
 		t.b = s.appendCORS(t.b, req.Header)
 		r.Header = s.withoutCORS(r.Header)
 	}
-	t.b = appendFields(t.b, r.Header)
+	t.b = appendFields(t.b, withoutField(r.Header, "Idempotent-Replayed")) // ours to say
 	if s.config.GateHeaders {
 		t.b = appendGateFields(t.b, r)
 	}

@@ -47,8 +47,9 @@ type Store interface {
 	// Slot reads one slot after applying its due lapses; ErrNoSlot when it was
 	// never seen.
 	Slot(ctx context.Context, q SlotQuery) (Slot, error)
-	// Slots lists a pool's slots in no particular order, without their holds.
-	// cursor "" starts, a returned "" ends; a slot may be listed twice.
+	// Slots lists a pool's slots in no particular order. cursor "" starts, a
+	// returned "" ends; a slot may be listed twice, and a page may be shorter than
+	// limit. ErrCursor: the cursor is none that the store gave.
 	Slots(ctx context.Context, q SlotQuery, cursor string, limit int) ([]Slot, string, error)
 	// Change sets what an operator may set, creating the slot if need be.
 	Change(ctx context.Context, q SlotQuery, c SlotChange) (Slot, error)
@@ -254,6 +255,8 @@ type SlotQuery struct {
 	Retain      time.Duration
 	KeepUnknown bool
 	OpensAt     time.Time
+	// Holds is how many holds of each slot a list shows; a single slot shows 100.
+	Holds int
 }
 
 // SlotChange is what an operator sets; nil fields stay.
@@ -317,6 +320,8 @@ type Entry struct {
 var (
 	// ErrNoSlot: the slot was never seen, or its idle state has been dropped.
 	ErrNoSlot = errors.New("no such slot")
+	// ErrCursor: a list was asked to go on from a place that it never named.
+	ErrCursor = errors.New("this cursor is none that a list gave; start with an empty one")
 	// ErrNoHold: the slot has no such open or confirmed hold.
 	ErrNoHold = errors.New("no such hold")
 )

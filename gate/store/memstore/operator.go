@@ -24,7 +24,7 @@ func (s *Store) Slot(ctx context.Context, q store.SlotQuery) (got store.Slot, er
 	if !v.seen {
 		return store.Slot{}, store.ErrNoSlot
 	}
-	return v.view(q, true), nil
+	return v.view(q, shownHolds), nil
 }
 
 // look enters a slot for an operator. The caller leaves it.
@@ -40,7 +40,7 @@ func (s *Store) look(ctx context.Context, op string, q store.SlotQuery) (*visit,
 }
 
 // view is the slot as operators see it.
-func (v *visit) view(q store.SlotQuery, holds bool) store.Slot {
+func (v *visit) view(q store.SlotQuery, holds int) store.Slot {
 	s := v.slot
 	got := store.Slot{
 		Pool: s.name.pool, Slot: s.name.slot,
@@ -53,8 +53,8 @@ func (v *visit) view(q store.SlotQuery, holds bool) store.Slot {
 	if s.opensAt != 0 {
 		got.OpensAt = time.Unix(0, s.opensAt)
 	}
-	if holds {
-		for _, h := range s.shown() {
+	if holds > 0 {
+		for _, h := range s.shown(holds) {
 			got.Holds = append(got.Holds, h.view(q.KeepUnknown))
 		}
 	}
@@ -63,7 +63,7 @@ func (v *visit) view(q store.SlotQuery, holds bool) store.Slot {
 
 // shown is the holds that a slot shows: open ones first, then confirmed, each
 // newest first.
-func (s *slot) shown() []*hold {
+func (s *slot) shown(most int) []*hold {
 	var shown []*hold
 	for id, h := range s.holds {
 		if h.id == id && !h.gone() {
@@ -79,7 +79,7 @@ func (s *slot) shown() []*hold {
 		}
 		return 1
 	})
-	return shown[:min(len(shown), shownHolds)]
+	return shown[:min(len(shown), most)]
 }
 
 // Slots lists a pool's slots by name. The cursor is the last name behind a dot: a
@@ -101,7 +101,7 @@ func (s *Store) Slots(ctx context.Context, q store.SlotQuery, cursor string, lim
 			return nil, "", err
 		}
 		if v.seen { // it may have gone meanwhile
-			got = append(got, v.view(q, false))
+			got = append(got, v.view(q, q.Holds))
 		}
 		v.leave()
 	}
@@ -139,7 +139,7 @@ func (s *Store) Change(ctx context.Context, q store.SlotQuery, c store.SlotChang
 	v.slot.change(c)
 	v.touched()
 	v.keepUntil(v.now + int64(q.Retain))
-	return v.view(q, true), nil
+	return v.view(q, shownHolds), nil
 }
 
 // change sets what an operator may set. What may have freed units ends the mark.

@@ -87,11 +87,11 @@ func decodeSlot(op string, raw any, q store.SlotQuery) (store.Slot, error) {
 // so that what changes during a listing moves ahead of it and is not missed. A page
 // is at most largestPage slots.
 func (s *Store) Slots(ctx context.Context, q store.SlotQuery, cursor string, limit int) ([]store.Slot, string, error) {
-	limit = min(max(limit, 1), largestPage)
+	limit = min(max(limit, 1), largestPage/(1+q.Holds/8))
 	if cursor == "" {
 		cursor = "0"
 	} else if _, err := strconv.ParseUint(cursor, 10, 64); err != nil {
-		return nil, "", fmt.Errorf("cursor %q is none that this store gave; start with an empty one", cursor)
+		return nil, "", store.ErrCursor
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -115,7 +115,7 @@ func (s *Store) Slots(ctx context.Context, q store.SlotQuery, cursor string, lim
 	return slots, next, nil
 }
 
-// readAll reads many slots in one round trip, without their holds. Those whose idle
+// readAll reads many slots in one round trip. Those whose idle
 // state has been dropped are left out.
 func (s *Store) readAll(ctx context.Context, q store.SlotQuery, listed []redis.Z) ([]store.Slot, error) {
 	queries := make([]store.SlotQuery, len(listed))
@@ -158,7 +158,7 @@ func (s *Store) pipeline(ctx context.Context, client *redis.Client, queries []st
 	pipe := client.Pipeline()
 	replies := make([]*redis.Cmd, len(queries))
 	for i, q := range queries {
-		replies[i] = s.command(ctx, s.encodeRead(q, 0), resent, false)
+		replies[i] = s.command(ctx, s.encodeRead(q, q.Holds), resent, false)
 		_ = pipe.Process(ctx, replies[i]) // only queues it
 	}
 	_, _ = pipe.Exec(ctx) // says no more than the first reply that failed
