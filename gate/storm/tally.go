@@ -3,7 +3,9 @@ package storm
 import (
 	"hash/maphash"
 	"net/http"
+	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -17,6 +19,18 @@ const (
 )
 
 var bodySeed = maphash.MakeSeed()
+
+// requestID is the member of a problem (RFC 9457) by which two refusals of the same
+// request differ although they say the same.
+var requestID = regexp.MustCompile(`"request_id"\s*:\s*"[^"]*"`)
+
+// twinBody is the part of an answer's body that should be equal for twins.
+func twinBody(e *Exchange) []byte {
+	if strings.HasPrefix(e.Header.Get("Content-Type"), "application/problem+json") {
+		return requestID.ReplaceAll(e.Body, nil)
+	}
+	return e.Body
+}
 
 // tally counts the exchanges of one storm into its report. It is safe for
 // concurrent use.
@@ -38,7 +52,7 @@ func (t *tally) record(o order, e *Exchange) {
 		}
 	}
 	if o.twins != nil {
-		r.sum = maphash.Bytes(bodySeed, e.Body)
+		r.sum = maphash.Bytes(bodySeed, twinBody(e))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -61,7 +61,7 @@ rules:
 // redisStore has a time-out that a busy test machine does not reach by itself: only
 // the tests of an outage want one.
 func redisStore(addr string) string {
-	return `kind: redis, timeout: 1s, addresses: ["` + addr + `"]`
+	return `kind: redis, timeout: 5s, addresses: ["` + addr + `"]`
 }
 
 const memoryStore = "kind: memory"

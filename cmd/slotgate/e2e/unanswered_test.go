@@ -25,7 +25,7 @@ func TestBackendCommitsAndAnswersTooLate(t *testing.T) {
 				if kind == "redis" {
 					store = redisStore(testbed.Redis(t).Addr())
 				}
-				gate := startGate(t, lessons(backend.url, store, ", timeout: 300ms", "capacity: 1, hold_ttl: 3s",
+				gate := startGate(t, lessons(backend.url, store, ", timeout: 300ms", "capacity: 1, hold_ttl: 20s",
 					"    idempotency: { unknown: "+unknown+" }\n"))
 				who := []string{"Idempotency-Key: k1", "Authorization: Bearer ann"}
 

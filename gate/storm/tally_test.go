@@ -1,0 +1,24 @@
+package storm
+
+import (
+	"net/http"
+	"testing"
+)
+
+func TestTwoRefusalsThatDifferByTheirIDAreTheSameAnswer(t *testing.T) {
+	problem := func(body string) *Exchange {
+		return &Exchange{Header: http.Header{"Content-Type": {"application/problem+json"}}, Body: []byte(body)}
+	}
+	a, b := problem(`{"status":409,"request_id":"one"}`), problem(`{"status":409,"request_id":"two"}`)
+	if string(twinBody(a)) != string(twinBody(b)) {
+		t.Errorf("%s and %s differ", twinBody(a), twinBody(b))
+	}
+	other := problem(`{"status":422,"request_id":"one"}`)
+	if string(twinBody(a)) == string(twinBody(other)) {
+		t.Error("other members do not count")
+	}
+	plain := &Exchange{Header: http.Header{}, Body: []byte(`{"request_id":"one"}`)}
+	if string(twinBody(plain)) != `{"request_id":"one"}` {
+		t.Error("an answer of the API was changed")
+	}
+}
