@@ -90,6 +90,9 @@ func (r *Recovery) nextTouch() (*touchedSlot, *store.Touch, []*Passing) {
 		for _, p := range slot.pending {
 			p.sent = true
 			p.forced.Lease = max(0, time.Until(p.ends))
+			if p.ended != nil {
+				p.forced.Lease = 0 // nobody waits for it any more
+			}
 			t.Forced = append(t.Forced, p.forced)
 			passing = append(passing, p)
 		}

@@ -69,15 +69,12 @@ func (p *Passthrough) Enter(slot string) (leave func(), retryAfter time.Duration
 // Close stops the map's background work. The limits stay usable.
 func (p *Passthrough) Close() { p.slots.StopAllGoroutines() }
 
-// Take takes one token, or says how long until there is one.
+// Take takes one token, or says how long until there is one. (A reservation that is
+// cancelled gives its token back only in part when others were made meanwhile.)
 func Take(limiter *rate.Limiter) (wait time.Duration, ok bool) {
-	r := limiter.Reserve()
-	if !r.OK() {
-		return time.Second, false
+	if limiter.Allow() {
+		return 0, true
 	}
-	if wait = r.Delay(); wait > 0 {
-		r.Cancel()
-		return wait, false
-	}
-	return 0, true
+	missing := 1 - limiter.Tokens()
+	return max(time.Millisecond, time.Duration(missing/float64(limiter.Limit())*float64(time.Second))), false
 }
