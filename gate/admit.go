@@ -36,6 +36,9 @@ func (j *journey) admit() (*grant, *Reply) {
 	}
 	stale := 0
 	for {
+		if j.outage != nil && j.overLimits() > 0 {
+			d.Line = true // told if it is a replay or a twin; takes nothing
+		}
 		asked := time.Now()
 		decided, err := j.store().Decide(context.Background(), &d)
 		if err != nil {
@@ -75,6 +78,9 @@ func (j *journey) admit() (*grant, *Reply) {
 				return nil, j.refuseVerdict(&decided)
 			}
 		case decision.NoRoom:
+			if over := j.overLimits(); d.Line && over > 0 {
+				return nil, j.notPassed(&grant{decide: d, decided: store.Decided{Hold: d.ID}}, over)
+			}
 			if !wait.forRoom(&d) {
 				return nil, j.refuseVerdict(&decided)
 			}

@@ -101,6 +101,14 @@ func (j *journey) passThrough(g *grant) *Reply {
 	return reply
 }
 
+// overLimits is how long the limits of an outage keep the request from passing.
+func (j *journey) overLimits() time.Duration {
+	if j.outage == nil {
+		return 0
+	}
+	return j.route.passthrough.Over(j.facts.Slot)
+}
+
 // notPassed is the answer to a request over the limits of an outage.
 func (j *journey) notPassed(g *grant, wait time.Duration) *Reply {
 	j.settle(g, rules.NeverSent, nil)

@@ -99,6 +99,23 @@ func TestWithoutTheStoreTheProcessStillDedupes(t *testing.T) {
 	f.want(f.book(call{}), decision.DecisionDuplicate, 409)
 }
 
+func TestAFloodWithoutTheStoreKeepsNobodyOutLater(t *testing.T) {
+	f := newFixture(t, "capacity: 9", keyed+"\n    passthrough: { slot: { rate: 1/m, burst: 2 }, rule: { rate: 1000/s, burst: 1000 } }")
+	f.goAway()
+	who := []string{"Idempotency-Key: first", "Cookie: a=1"}
+	f.want(f.book(call{student: "first", fields: who}), decision.DecisionPassthrough, 201)
+	f.want(f.book(call{student: "second"}), decision.DecisionPassthrough, 201)
+	before := f.local.MemoryUsed()
+	for i := range 2000 {
+		f.want(f.book(call{student: fmt.Sprint(i), fields: []string{fmt.Sprintf("Idempotency-Key: k%d", i)}}), decision.DecisionStoreDown, 503)
+	}
+	if grown := f.local.MemoryUsed() - before; grown > 4<<10 {
+		t.Errorf("2000 requests over the limit left %d bytes", grown)
+	}
+	// Over the limit, a repeat still gets its answer.
+	f.want(f.book(call{student: "first", fields: who}), decision.DecisionReplayed, 201)
+}
+
 func TestOnReturnTheCountersHaveWhatWasPassedThrough(t *testing.T) {
 	f := newFixture(t, "capacity: 4", generous)
 	f.want(f.book(call{student: "early"}), decision.DecisionAdmitted, 201)

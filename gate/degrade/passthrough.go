@@ -66,6 +66,20 @@ func (p *Passthrough) Enter(slot string) (leave func(), retryAfter time.Duration
 	return leave, 0, true
 }
 
+// Over says how long it takes until one more request of a slot could pass; 0 when it
+// could now. It takes nothing: a request that cannot pass should not be decided on,
+// or a flood of them fills this process's memory and keeps out those that could.
+func (p *Passthrough) Over(slot string) time.Duration {
+	if len(p.room) == cap(p.room) {
+		return time.Second
+	}
+	wait := untilToken(p.rule)
+	if limiter, ok := p.slots.GetIfPresent(slot); ok {
+		wait = max(wait, untilToken(limiter))
+	}
+	return wait
+}
+
 // Close stops the map's background work. The limits stay usable.
 func (p *Passthrough) Close() { p.slots.StopAllGoroutines() }
 
@@ -75,6 +89,11 @@ func Take(limiter *rate.Limiter) (wait time.Duration, ok bool) {
 	if limiter.Allow() {
 		return 0, true
 	}
+	return max(time.Millisecond, untilToken(limiter)), false
+}
+
+// untilToken is how long until there is a token; 0 when there is one.
+func untilToken(limiter *rate.Limiter) time.Duration {
 	missing := 1 - limiter.Tokens()
-	return max(time.Millisecond, time.Duration(missing/float64(limiter.Limit())*float64(time.Second))), false
+	return time.Duration(max(0, missing) / float64(limiter.Limit()) * float64(time.Second))
 }
