@@ -48,19 +48,31 @@ func (r *Recovery) Begin(q store.SlotQuery, forced store.Forced) *Passing {
 func (r *Recovery) End(p *Passing, s *store.Settle, seen bool) {
 	r.mu.Lock()
 	settle := p.sent || seen || !s.Outcome.Definite() || s.Keep
-	if slot := r.touched[p.name]; slot != nil && slot.pending[p.forced.ID] == p {
-		if s.Outcome == rules.Unknown {
-			// The store must hold its unit first; touchAll settles it then.
-			p.ended, settle = s, false
-		} else {
-			delete(slot.pending, p.forced.ID)
-		}
+	pending := r.isPending(p)
+	if pending && s.Outcome == rules.Unknown {
+		// The store must hold its unit first; touchAll settles it then.
+		p.ended, settle, pending = s, false, false
 	}
 	r.mu.Unlock()
 	if settle {
 		r.backlog.Add(s)
 	}
+	if pending {
+		// Only now: what is neither pending nor in the backlog counts as settled, and
+		// the slot would be given back to its counters without this booking.
+		r.mu.Lock()
+		if r.isPending(p) {
+			delete(r.touched[p.name].pending, p.forced.ID)
+		}
+		r.mu.Unlock()
+	}
 	r.nudge()
+}
+
+// isPending: the store does not know the request yet. r.mu is held.
+func (r *Recovery) isPending(p *Passing) bool {
+	slot := r.touched[p.name]
+	return slot != nil && slot.pending[p.forced.ID] == p
 }
 
 // touchAll marks every touched slot that is not marked, or has requests that are
