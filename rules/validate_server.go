@@ -117,7 +117,7 @@ func (v *validator) upstream(p place) {
 	case err != nil || strings.ContainsAny(raw, " \t\r\n"):
 		at.faultf("is not a URL: write the backend's address, such as http://127.0.0.1:9000")
 	case u.Scheme != "http" && u.Scheme != "https":
-		at.faultf("must begin with http:// or https://, such as http://127.0.0.1:9000")
+		at.faultf("must begin with http://, https:// or unix:, such as http://127.0.0.1:9000 or unix:/run/booking.sock")
 	case u.User != nil:
 		at.faultf("must not hold a user name or password: the client's own Authorization is forwarded")
 	case u.Hostname() == "" || !isHost(u.Hostname()):

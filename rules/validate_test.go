@@ -29,7 +29,7 @@ func TestValidate(t *testing.T) {
 		// upstream
 		{"upstream:", "url: «\"\"", "is empty"},
 		{"upstream:", "url: «127.0.0.1:9000", "is not a URL"},
-		{"upstream:", "url: «ftp://a", "must begin with http:// or https://"},
+		{"upstream:", "url: «ftp://a", "must begin with http://, https:// or unix:"},
 		{"upstream:", "url: «http://user:hunter2@a", "must not hold a user name or password"},
 		{"upstream:", "url: «\"http://\"", "names no host"},
 		{"upstream:", "url: «http://a:0", "the port must be"},
