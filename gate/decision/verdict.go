@@ -33,6 +33,9 @@ const (
 	Closed
 	// NotOpen: before opens_at.
 	NotOpen
+	// Load: the slot's capacity is not known, or a sold out would rest on a look
+	// that is too old: truth is to be looked at, then asked again.
+	Load
 	// OverCapacity: more units than the slot has in all.
 	OverCapacity
 	// SoldOut: not enough units left, or marked full.
@@ -47,7 +50,7 @@ const (
 var verdictNames = [...]string{
 	"", "answered", "gone", "replay", "key_done", "mismatch", "twin", "outcome_unknown",
 	"limited_subject", "limited_client", "subject_busy", "subject_holds", "subject_full",
-	"closed", "not_open", "over_capacity", "sold_out", "limited_slot", "no_room", "admitted",
+	"closed", "not_open", "load", "over_capacity", "sold_out", "limited_slot", "no_room", "admitted",
 }
 
 // String is the word the scripts return.

@@ -36,6 +36,8 @@
 //     confirmed or pending: SubjectHolds.
 //  7. MaxPerSubject over the pool: SubjectFull.
 //  8. Closed; NotOpen.
+//     With Truth, unless Blind: Load, if the slot's counters were never verified
+//     against truth under the store's present run (see "Truth").
 //  9. Units: more than the slot has in all, if any: OverCapacity. Not enough left, or
 //     marked full for that many: SoldOut, unless this call is elected the lone
 //     probe of a mark whose pause has passed (one at a time, by its lease).
@@ -44,6 +46,9 @@
 //     capacity is not known and MaxInflight is 0 or more than that), or Line:
 //     NoRoom. A call with Line is never elected the lone probe.
 //  12. Admitted: hold taken, key claimed, attempt counted, ledger entry written.
+//
+// A SoldOut of step 9, by counters or by the mark, that rests on a look older than
+// Hot is Load instead, unless Blind.
 //
 // Everything is checked before anything but a limit's charge and a lapse is
 // written. A refusal (from 4 on) of a call that was sent twice leaves a
@@ -95,6 +100,90 @@
 // store does not know, once any gate has seen the run change while it was running
 // (the store remembers that: a gate that starts later does the same). Slot then
 // has Verified false, Dirty true and Capacity Learned.
+//
+// # Cancel and confirm (design 3.5)
+//
+// A Cancel's or Confirm's decide names the hold it means, in Decided.Hold: Target,
+// or the only confirmed or pending hold (for Confirm: pending) that the subject has
+// on the slot; none or several: "". Its subject is Decide.Subject, else the target's.
+// Of the steps above it takes 1, 2, 4 and 5; then, with a subject:
+//
+//   - an attempt of the subject runs on the slot within its lease (a booking's, or
+//     for a booking: a Cancel's): SubjectBusy, whatever OnePerSubject says (H9).
+//     Cancels and confirms do not wait for each other. An adoption (step 4) is held
+//     up in the same way.
+//   - else Admitted: the attempt is noted on the slot with its lease, its subject
+//     and the hold it means. MaxCancels attempts at once, then NoRoom.
+//
+// Its settlement takes Outcome done, refused, unknown, busy or never_sent and acts on
+// the hold that decide named and on nothing else (H10), whether that decide is still
+// remembered or not:
+//
+//   - Cancel, done: a confirmed or pending hold is released; with attempts unanswered
+//     it becomes unknown instead, for HoldTTL (H8, H11). Its units are free, except
+//     that with TruthRemaining a cancel that is settled after its lease, or whose
+//     decide is not remembered, moves no units (the hold goes, the look finds them).
+//   - Confirm, done: a pending hold is confirmed; one that lapsed meanwhile too, as
+//     by a late booking.
+//   - anything else, and done without a hold: no units move. done without a hold,
+//     and unknown, ask for a look (Settled.Look).
+//
+// A hold that is no longer what decide found (released, not confirmed) is left
+// alone: however often a cancel comes, it frees once. The key is treated as a
+// booking's; an unknown Cancel leaves its key unknown.
+//
+// # Pending
+//
+// With PendingTTL a booked hold is pending and expires after it. Pending units count
+// as held for operators; in a look they count as confirmed. At its expiry a pending
+// hold lapses without freeing units where Truth is TruthRemaining, and the slot is
+// due for a look; elsewhere it becomes unknown and keeps its units until an operator
+// says: it is never given back blindly. A duplicate confirms a pending hold only if
+// it was another's; booked again leaves it pending.
+//
+// # Truth (design section 5)
+//
+// With TruthRemaining a slot keeps the units available, signed: negative is debt,
+// shown as 0, and never admits. Admits and releases move it. A lapse, an operator's
+// Release, a booking settled after its hold lapsed or was released, a cancel settled
+// late, move nothing (H5): the next look finds what they left. Look and Apply compute
+//
+//	available := Value − [Open + (admitted − Admitted) − (refunded − Refunded)] − cancels
+//
+// where admitted counts units of every hold taken (decide, Touch, unseen bookings),
+// refunded those of holds released by definite failures, Open is held + unknown +
+// confirmed or pending for less than Lag, and cancels are the units of distinct
+// confirmed or pending holds that a Cancel within its lease means (H13–H15). The
+// result is always taken, up or down. An apply is refused if the slot lives anew
+// (Born), if one that began later (At) was applied, if its Fence is older than the
+// slot's, or if the slot was touched after At (H18). A copy of an apply is refused by
+// its own At. A slot unknown at Look and at Apply is created by it.
+//
+// An apply that finds units ends a full mark that stood at its Look. It verifies the
+// slot. One that failed keeps the counters, which then only refuse: the slot admits
+// no more than LearnedInflight at once, and a sold out by counters starts a full
+// mark, which is probed as where capacity is learned. LookFailed says so.
+//
+// With TruthTotal an apply sets the slot's capacity and verifies nothing: after a
+// change of run the slot is learned, as where capacity is a number.
+//
+// After a change of run (below) a slot that is not verified answers Load no sooner
+// than HoldTTL after the change was first seen; until then it admits as learned, with
+// holds (H17). Touch makes counters unverified once it is resumed: the first decide
+// after Resume is Load.
+//
+// A slot is due for a look Hot after something moved that was not moving before, at
+// once after Settled.Look, at once when a decide finds the last look older than
+// Refresh, Hot after an apply that said Again or saw movement, and Refresh after
+// another, for as long as the slot moved within an hour (or ten Refresh).
+// Due hands them out.
+//
+// # Ledger and outbox
+//
+// Every transition is an entry in its slot's ledger, and with Redis also in the
+// pool's outbox, a stream that other programs read with a consumer group
+// (luascripts/keys.go names it and lists its fields). Both are capped and live for
+// Retain.
 //
 // # Coming back (design section 4, H18)
 //

@@ -18,6 +18,8 @@ const (
 	LapseBatch = 16
 	// MaxAdoptions bounds how often one hold may go on under a retry.
 	MaxAdoptions = 16
+	// MaxCancels bounds the cancels and confirms that run on one slot at once.
+	MaxCancels = 64
 	// LearnedInflight is the room of a slot whose capacity is not known.
 	LearnedInflight = 4
 	// Learned as a capacity: not known, the backend tells.
@@ -83,6 +85,15 @@ type Limit struct {
 // IsZero reports that there is no limit.
 func (l Limit) IsZero() bool { return l.Count == 0 }
 
+// Action is what a request does to the units of a slot.
+type Action uint8
+
+const (
+	Book Action = iota
+	Cancel
+	Confirm
+)
+
 // Decide is the question whether one request may be forwarded.
 type Decide struct {
 	// ID is this request's attempt id and the id of a hold it takes: 16 to 64
@@ -90,6 +101,12 @@ type Decide struct {
 	ID string
 	// Rule names the rule, for its limits.
 	Rule string
+
+	// Action is what is asked for. Cancel and Confirm take no units; Target is the
+	// hold they mean where a reference named it, else it is found by slot and
+	// subject.
+	Action Action
+	Target string
 
 	// Pool "" asks for no units (a guard).
 	Pool    string
@@ -99,7 +116,13 @@ type Decide struct {
 
 	// Capacity is the configured number of units or Learned; a slot's own, set
 	// by an operator, goes before it.
-	Capacity      int64
+	Capacity int64
+	Truth    TruthKind
+	// Hot is how old a look may be that a SoldOut rests on, Refresh how old one may
+	// grow before the slot is due for another. Blind: do not answer Load, go on as
+	// where capacity is not known.
+	Hot, Refresh  time.Duration
+	Blind         bool
 	HoldTTL       time.Duration
 	Retain        time.Duration
 	OnePerSubject bool
@@ -149,7 +172,8 @@ type LimitState struct {
 // Decided is a store's answer to Decide.
 type Decided struct {
 	Verdict decision.Verdict
-	// Hold is the id of the hold to forward under; "" for a guard.
+	// Hold is the id of the hold to forward under; "" for a guard. For a Cancel or
+	// Confirm it is the hold that is meant, "" none.
 	Hold string
 	// Adopted: the hold was taken by an earlier request of this key or subject.
 	Adopted bool
@@ -210,7 +234,14 @@ type Forced struct {
 // Settle reports how a forwarded request, or one that could not be, ended.
 type Settle struct {
 	ID   string // the attempt
-	Hold string // "" for a guard
+	Hold string // "" for a guard, and for a Cancel or Confirm that means none
+
+	Action Action
+	Truth  TruthKind
+	// Reference is the booking's id in the backend's answer; the hold is found by
+	// it (Find). PendingTTL > 0: a booking is pending for so long, see "Pending".
+	Reference  string
+	PendingTTL time.Duration
 
 	Pool, Slot, Subject string
 	Units               int64
@@ -246,12 +277,16 @@ type Settled struct {
 	// Oversold is by how many units a late or unseen booking put the slot over
 	// its capacity.
 	Oversold int64
+	// Look: what is free is not known; with truth the slot is due for a look.
+	Look bool
 }
 
 // SlotQuery names a slot, or a pool for lists, and what its configuration says.
 type SlotQuery struct {
 	Pool, Slot  string
 	Capacity    int64
+	Truth       TruthKind
+	HoldTTL     time.Duration
 	Retain      time.Duration
 	KeepUnknown bool
 	OpensAt     time.Time
@@ -273,8 +308,11 @@ type SlotChange struct {
 // Slot is a slot as the admin API shows it.
 type Slot struct {
 	Pool, Slot string
-	Capacity   int64 // Learned when not known
-	Own        bool  // the capacity was set for this slot
+	Capacity   int64     // Learned when not known
+	Own        bool      // the capacity was set for this slot
+	Debt       int64     // with truth: units by which more is taken than there is
+	CheckedAt  time.Time // of the last look that was applied; zero: none
+	LookFailed bool      // that look found no value
 	Confirmed  int64
 	Held       int64 // held, pending and unknown units
 	Closed     bool
