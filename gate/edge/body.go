@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -21,6 +23,7 @@ import (
 type requestBody struct {
 	server *Server
 	ctx    *fasthttp.RequestCtx
+	conn   net.Conn
 	length int64 // as head.length
 
 	data    []byte
@@ -35,6 +38,14 @@ type requestBody struct {
 	announced []string // trailers
 	// await has the client send the body; nil: it does without being asked.
 	await func() error
+	// interrupted: nobody needs the rest. Set before the read deadline.
+	interrupted atomic.Bool
+}
+
+// Interrupt is that of upstream.Interrupter.
+func (b *requestBody) Interrupt() {
+	b.interrupted.Store(true)
+	_ = b.conn.SetReadDeadline(time.Unix(1, 0)) // closed: then Read fails as well
 }
 
 // Announced and Trailers are those of upstream.Trailing.
@@ -164,8 +175,11 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		}
 	}
 	if b.idle {
-		if err := b.ctx.Conn().SetReadDeadline(time.Now().Add(b.server.config.IdleTimeout)); err != nil {
+		if err := b.conn.SetReadDeadline(time.Now().Add(b.server.config.IdleTimeout)); err != nil {
 			return 0, err
+		}
+		if b.interrupted.Load() { // asked now, lest this deadline undo that of Interrupt
+			return 0, os.ErrDeadlineExceeded
 		}
 	}
 	n, err := b.ctx.RequestBodyStream().Read(p)

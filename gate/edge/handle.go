@@ -30,7 +30,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 		return
 	}
 	req := s.request(ctx, in)
-	body := &requestBody{server: s, ctx: ctx, length: in.length, announced: in.trailers, await: await}
+	body := &requestBody{server: s, ctx: ctx, conn: ctx.Conn(), length: in.length, announced: in.trailers, await: await}
 	defer body.done()
 	req.ReadBody = body.readAll
 

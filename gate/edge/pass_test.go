@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/slotgate/slotgate/gate/upstream"
+	"github.com/slotgate/slotgate/rules"
 )
 
 const long = 64 << 20
@@ -271,18 +272,48 @@ func TestFailedPass(t *testing.T) {
 	}
 }
 
-// A backend that refuses a long upload early is heard.
+// A backend that refuses a long upload early is heard: by a client that sends on, by
+// one that pauses for the answer, and by one that was asked for its body.
 func TestEarlyRefusalByTheBackend(t *testing.T) {
 	url, _ := rawBackend(t, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
-	f := start(t, url, nil)
-	c := dial(t, f.addr)
-	body := strings.Repeat("x", 8<<20)
-	go func() {
-		_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: "+fmt.Sprint(len(body))+"\r\n\r\n"+body)
-	}()
-	resp, got := c.answer("POST")
-	if resp.StatusCode != 413 || got != "big" || !resp.Close || !c.closed() {
-		t.Fatalf("%d %q, close %v", resp.StatusCode, got, resp.Close)
+	f := start(t, url, nil, func(c *rules.ServerConfig) { c.IdleTimeout, c.ReadTimeout = time.Minute, time.Minute })
+	for name, framing := range map[string]string{
+		"length":           "Content-Length: 8388608\r\n",
+		"chunks":           "Transfer-Encoding: chunked\r\n",
+		"length, expected": "Content-Length: 8388608\r\nExpect: 100-continue\r\n",
+		"chunks, expected": "Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n",
+	} {
+		for part, size := range map[string]int{"whole": 8 << 20, "a part of it": 100 << 10, "one byte": 1, "nothing": 0} {
+			if name == "length" && size == 0 {
+				continue // no client waits for nothing; the handler runs at the first byte
+			}
+			t.Run(name+" "+part, func(t *testing.T) {
+				c := dial(t, f.addr)
+				body := strings.Repeat("x", size)
+				if strings.HasPrefix(name, "chunks") && size > 0 {
+					body = fmt.Sprintf("%x\r\n%s\r\n", size, body)
+				}
+				c.send("POST / HTTP/1.1\r\nHost: x\r\n" + framing + "\r\n")
+				if strings.HasSuffix(name, "expected") {
+					if resp, err := http.ReadResponse(c.in, nil); err != nil || resp.StatusCode != 100 {
+						t.Fatal(resp, err)
+					}
+				}
+				sent := make(chan struct{})
+				go func() {
+					defer close(sent)
+					_, _ = io.WriteString(c, body)
+				}()
+				resp, got := c.answer("POST")
+				if resp.StatusCode != 413 || got != "big" || !resp.Close {
+					t.Fatalf("%d %q, close %v", resp.StatusCode, got, resp.Close)
+				}
+				<-sent
+				if half, ok := c.Conn.(*net.TCPConn); !ok || half.CloseWrite() != nil || !c.closed() {
+					t.Fatal("the connection stays open")
+				}
+			})
+		}
 	}
 }
 

@@ -65,22 +65,15 @@ func (e *exchange) forward(f *gate.Forward) (*gate.BackendAnswer, error) {
 		e.end(false)
 		return nil, &gate.BackendError{Failure: gate.NotConnected, Err: errTooLate}
 	}
-	r := f.Request
-	a, err := e.send(now.Add(f.Timeout), r)
+	a, err := e.send(f, now.Add(f.Timeout))
 	if err != nil {
 		e.end(false)
 		return nil, e.failure(err)
 	}
-	b := newBody(e.br, a.framing)
-	buf, err := e.client.readAll(b, a.framing, f.Limit)
-	if err != nil {
-		e.end(false)
-		return nil, e.failure(err)
-	}
-	e.end(!a.closes && b.atEnd())
+	e.end(!a.closes)
 	return &gate.BackendAnswer{
-		Response: rules.Response{Status: a.status, Header: EndToEnd(a.fields), Body: buf.b},
-		Release:  buf.free,
+		Response: rules.Response{Status: a.status, Header: EndToEnd(a.fields), Body: a.body.b},
+		Release:  a.body.free,
 	}, nil
 }
 
@@ -109,24 +102,50 @@ func (e *exchange) end(reusable bool) {
 	}
 }
 
-// send writes a request with a complete body and reads the head of its answer.
-func (e *exchange) send(deadline time.Time, r *gate.Request) (*answer, error) {
+// wholeAnswer is an answer in memory; closes is also set where something follows
+// it on the connection.
+type wholeAnswer struct {
+	*answer
+	body *buffer
+}
+
+// send writes a request with a complete body and reads its whole answer. A backend
+// that answers, and closes, before it has read everything has answered.
+func (e *exchange) send(f *gate.Forward, deadline time.Time) (whole wholeAnswer, err error) {
 	if err := e.conn.SetDeadline(deadline); err != nil {
-		return nil, err
+		return whole, err
+	}
+	r := f.Request
+	read := func() (wholeAnswer, error) { return e.readWhole(r.Method, f.Limit) }
+	if len(r.Body) > joinBelow {
+		isWhole := func(wholeAnswer) bool { return true }
+		read = listen(e.conn, nil, read, isWhole).wait
 	}
 	wrote := e.write(r, r.Body, int64(len(r.Body)))
-	if wrote != nil && (e.sent == 0 || isTimeout(wrote)) {
-		return nil, wrote
+	if wrote != nil && e.sent == 0 {
+		_ = e.conn.SetReadDeadline(longAgo) // whatever comes now is no answer
 	}
-	// A backend may answer, and close, before it has read everything.
-	a, err := readAnswer(e.br, r.Method)
-	if wrote != nil {
-		if err != nil {
-			return nil, wrote
-		}
-		a.closes = true
+	switch whole, err = read(); {
+	case err != nil:
+		return whole, err
+	case wrote != nil && e.sent == 0:
+		whole.body.free()
+		return whole, wrote
 	}
-	return a, err
+	whole.closes = whole.closes || wrote != nil
+	return whole, nil
+}
+
+func (e *exchange) readWhole(method string, limit int64) (whole wholeAnswer, err error) {
+	if whole.answer, err = readAnswer(e.br, method); err != nil {
+		return whole, err
+	}
+	b := newBody(e.br, whole.framing)
+	if whole.body, err = e.client.readAll(b, whole.framing, limit); err != nil {
+		return whole, err
+	}
+	whole.closes = whole.closes || !b.atEnd()
+	return whole, nil
 }
 
 // joinBelow is the size up to which a body is copied behind the head, so that

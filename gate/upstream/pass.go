@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"errors"
 	"io"
 	"strconv"
 	"sync"
@@ -37,12 +38,14 @@ func (e *RequestBodyError) Unwrap() error { return e.Err }
 
 // Pass streams an ungated request to the backend, once, and returns when the head
 // of the answer is there. Memory stays constant whatever the lengths. length is
-// that of body in bytes, or Unknown; a nil body is none, and a Trailing one is sent
-// with its trailers. Time-outs are
-// Options.Timeout for each write and for the head, then Options.IdleTimeout for
-// each read: a stream of events may pause for longer than a page may take. The answer is read
-// after the request was sent: a backend that answers while it still reads can do
-// so as far as the buffers between them go.
+// that of body in bytes, or Unknown; a nil body is none, a Trailing one is sent
+// with its trailers, an Interrupter is interrupted when the backend has refused the
+// request before its end. Time-outs are Options.Timeout for each write and for the
+// head, then Options.IdleTimeout for each read: a stream of events may pause for
+// longer than a page may take.
+//
+// A refusal (a status of 300 and up) ends the request; after any other answer the
+// rest of it is sent first, and the answer goes on when that is done.
 //
 // The error is a *RequestBodyError or a *gate.BackendError. Pass does not use the
 // breaker: slow pages must not stop bookings.
@@ -98,9 +101,9 @@ type upload struct {
 	*exchange
 	body     io.Reader
 	length   int64
-	short    []byte  // the whole body, if it is short
-	early    *answer // came before the request was sent
-	complete bool    // everything was sent
+	short    []byte              // the whole body, if it is short
+	early    *listening[*answer] // nil: the body is short
+	complete bool                // everything was sent
 }
 
 // prefetch reads a short body before a connection is taken, so that a client that
@@ -118,26 +121,33 @@ func (up *upload) prefetch() error {
 
 // run sends the request and reads the head of its answer.
 func (up *upload) run(r *gate.Request) (*answer, error) {
+	read := func() (*answer, error) { return readAnswer(up.br, r.Method) }
+	if up.length != 0 && up.short == nil {
+		// After a good answer the rest is sent all the same.
+		refused := func(a *answer) bool { return a.status >= 300 }
+		up.early = listen(up.conn, up.body, read, refused)
+		read = up.early.wait
+	}
 	wrote := up.send(r)
-	if _, ok := wrote.(*RequestBodyError); ok || wrote != nil && up.sent == 0 {
-		return nil, wrote
-	}
 	up.complete = up.complete && wrote == nil
-	if up.early != nil {
-		return up.early, nil
+	over := up.over()
+	_, ofClient := wrote.(*RequestBodyError)
+	patience := time.Now().Add(up.client.timeout)
+	if ofClient || isTimeout(wrote) || wrote != nil && up.sent == 0 {
+		patience = longAgo // what was not heard by now is not waited for
 	}
-	if wrote != nil && !up.conn.readable() {
-		return nil, wrote
-	}
-	if err := up.conn.SetReadDeadline(time.Now().Add(up.client.timeout)); err != nil {
+	if err := up.conn.SetReadDeadline(patience); err != nil {
 		return nil, err
 	}
-	a, err := readAnswer(up.br, r.Method)
-	if err != nil && wrote != nil {
-		err = wrote
+	a, err := read()
+	if wrote != nil && (up.sent == 0 || (ofClient || err != nil) && !over) {
+		return nil, wrote
 	}
 	return a, err
 }
+
+// over reports that the rest of the request is of no use.
+func (up *upload) over() bool { return up.early != nil && up.early.over.Load() }
 
 // send writes head and body, or as much as the backend wants to read.
 func (up *upload) send(r *gate.Request) error {
@@ -164,9 +174,6 @@ func (up *upload) send(r *gate.Request) error {
 		}
 		n, err := up.body.Read(room)
 		if n > 0 {
-			if refused, err := up.lookEarly(r); refused || err != nil {
-				return err
-			}
 			if err := up.writePart(*buf, n); err != nil {
 				return err
 			}
@@ -216,31 +223,19 @@ func (up *upload) writePart(buf []byte, n int) error {
 	return up.writeBytes(part)
 }
 
-// earlyLook bounds a look at an answer of which only a part has come.
-const earlyLook = time.Millisecond
+// errOver: the rest of the request is not sent, because of what has come from the
+// backend.
+var errOver = errors.New("the rest of the request is of no use")
 
-// lookEarly looks whether the backend has answered before it was sent the whole
-// request. After a refusal the rest is not sent; after a good answer it is.
-func (up *upload) lookEarly(r *gate.Request) (refused bool, err error) {
-	if up.early != nil || !up.conn.readable() {
-		return false, nil
-	}
-	if err := up.conn.SetReadDeadline(time.Now().Add(earlyLook)); err != nil {
-		return false, err
-	}
-	a, err := readAnswer(up.br, r.Method)
-	switch {
-	case err == nil:
-		up.early = a
-		return a.status >= 300, nil
-	case isTimeout(err):
-		return false, nil
-	}
-	return false, err
-}
-
+// refreshWrite lets the next write take its time.
 func (up *upload) refreshWrite() error {
-	return up.conn.SetWriteDeadline(time.Now().Add(up.client.timeout))
+	if err := up.conn.SetWriteDeadline(time.Now().Add(up.client.timeout)); err != nil {
+		return err
+	}
+	if up.over() { // asked now, lest this deadline undo the one that ends the writing
+		return errOver
+	}
+	return nil
 }
 
 // download is the body of a streamed answer.

@@ -1,0 +1,152 @@
+package upstream
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slotgate/slotgate/gate"
+)
+
+// Ways to answer a long request without reading it to its end; each returns when
+// the backend has done its part.
+var earlyAnswers = map[string]struct {
+	play   func(c net.Conn, release <-chan struct{})
+	status int // 0: none
+}{
+	"stops reading": {func(c net.Conn, release <-chan struct{}) {
+		send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")(c)
+		<-release
+	}, 413},
+	"goes on reading": {func(c net.Conn, _ <-chan struct{}) {
+		send("HTTP/1.1 401 Unauthorized\r\nContent-Length: 3\r\n\r\nbig")(c)
+		wait(c)
+	}, 401},
+	"after early hints": {func(c net.Conn, release <-chan struct{}) {
+		send("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 302 Found\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nbig\r\n0\r\n\r\n")(c)
+		<-release
+	}, 302},
+	// Closing with unread bytes sends a reset behind the answer.
+	"closes": {send413, 413},
+	"resets": {func(c net.Conn, _ <-chan struct{}) {
+		send413(c, nil)
+		_ = c.(*net.TCPConn).SetLinger(0)
+	}, 413},
+	"ends its side": {func(c net.Conn, _ <-chan struct{}) {
+		send413(c, nil)
+		_ = c.(*net.TCPConn).CloseWrite()
+		wait(c)
+	}, 413},
+	"closes without an answer": {func(net.Conn, <-chan struct{}) {}, 0},
+}
+
+func send413(c net.Conn, _ <-chan struct{}) {
+	send("HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 3\r\n\r\nbig")(c)
+}
+
+// eachEarly runs a backend of every kind; ask sends it a request with a long body and
+// gets its answer long before any time-out.
+func eachEarly(t *testing.T, ask func(c *Client) (status int, body string, err error)) {
+	const patience = 20 * time.Second
+	for name, early := range earlyAnswers {
+		t.Run(name, func(t *testing.T) {
+			release := make(chan struct{})
+			defer close(release)
+			b := startBackend(t, func(c net.Conn, in *bufio.Reader, _ int) {
+				if _, err := in.ReadString('\n'); err == nil {
+					early.play(c, release)
+				}
+			})
+			c := newClient(t, b.addr, func(o *Options) { o.Timeout = patience })
+			began := time.Now()
+			status, body, err := ask(c)
+			if took := time.Since(began); took > patience/2 {
+				t.Errorf("took %v", took)
+			}
+			if early.status == 0 {
+				if failureOf(err) != gate.Broken {
+					t.Fatalf("%d, %v", status, err)
+				}
+			} else if err != nil || status != early.status || body != "big" {
+				t.Fatalf("%d %q, %v", status, body, err)
+			}
+			// One that reads on may get everything before its answer is here.
+			if n := len(c.gated.idle) + len(c.open.idle); n != 0 && name != "goes on reading" {
+				t.Fatal("a connection with half a request on it was kept")
+			}
+		})
+	}
+}
+
+func TestForwardHearsEarlyAnswers(t *testing.T) {
+	eachEarly(t, func(c *Client) (int, string, error) {
+		a, err := forward(c, request("POST", "/", strings.Repeat("x", 32<<20)), 20*time.Second)
+		if err != nil {
+			return 0, "", err
+		}
+		defer a.Release()
+		return a.Status, string(a.Body), nil
+	})
+}
+
+func TestPassHearsEarlyAnswers(t *testing.T) {
+	for name, length := range map[string]int64{"length": long, "chunks": Unknown} {
+		t.Run(name, func(t *testing.T) {
+			eachEarly(t, func(c *Client) (int, string, error) {
+				source := newNoise(long)
+				defer func() {
+					if source.left == 0 {
+						t.Error("the whole body was read for a backend that did not want it")
+					}
+				}()
+				return passed(c.Pass(request("POST", "/", ""), source, length))
+			})
+		})
+	}
+}
+
+// A client that pauses in its body until it has an answer gets it.
+func TestPassInterruptsAClientThatPauses(t *testing.T) {
+	eachEarly(t, func(c *Client) (int, string, error) {
+		r, w := io.Pipe()
+		go func() { _, _ = w.Write(make([]byte, 100<<10)) }()
+		return passed(c.Pass(request("POST", "/", ""), pausing{r}, long))
+	})
+}
+
+func passed(s *Stream, err error) (int, string, error) {
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = s.Body.Close() }()
+	body, err := io.ReadAll(s.Body)
+	if !s.Early {
+		err = errors.New("not called early")
+	}
+	return s.Status, string(body), err
+}
+
+type pausing struct{ *io.PipeReader }
+
+func (p pausing) Interrupt() { _ = p.CloseWithError(net.ErrClosed) }
+
+// A good answer that is complete ends a gated request too: more will not come.
+func TestForwardHearsAGoodAnswerOfABackendThatReadsNothing(t *testing.T) {
+	release := make(chan struct{})
+	b := startBackend(t, func(c net.Conn, in *bufio.Reader, _ int) {
+		if _, err := in.ReadString('\n'); err == nil {
+			send(ok("booked"))(c)
+			<-release
+		}
+	})
+	defer close(release)
+	a, err := forward(newClient(t, b.addr), request("POST", "/", strings.Repeat("x", 32<<20)), 20*time.Second)
+	if err != nil || string(a.Body) != "booked" {
+		t.Fatal(a, err)
+	}
+	a.Release()
+}
