@@ -105,7 +105,8 @@
 //
 // A Cancel's or Confirm's decide names the hold it means, in Decided.Hold: Target,
 // or the only confirmed or pending hold (for Confirm: pending) that the subject has
-// on the slot; none or several: "". Its subject is Decide.Subject, else the target's.
+// on the slot (Unreferenced: that the subject has there without a reference); none or
+// several: "". Its subject is Decide.Subject, else the target's.
 // Of the steps above it takes 1, 2, 4 and 5; then, with a subject:
 //
 //   - an attempt of the subject runs on the slot within its lease (a booking's, or

@@ -104,9 +104,11 @@ type Decide struct {
 
 	// Action is what is asked for. Cancel and Confirm take no units; Target is the
 	// hold they mean where a reference named it, else it is found by slot and
-	// subject.
-	Action Action
-	Target string
+	// subject. Unreferenced: only a hold without a reference can be meant, because
+	// the request named one that is not known.
+	Action       Action
+	Target       string
+	Unreferenced bool
 
 	// Pool "" asks for no units (a guard).
 	Pool    string
