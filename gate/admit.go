@@ -18,6 +18,8 @@ const maxStale = 3
 type grant struct {
 	decide  store.Decide
 	decided store.Decided
+	// reference is the booking's id in the backend's answer, "" none.
+	reference string
 	// usableUntil is when the first byte must be on its way (A2).
 	usableUntil time.Time
 }
@@ -77,7 +79,14 @@ func (j *journey) admit() (*grant, *Reply) {
 			if !wait.forSubject(&d, &decided) {
 				return nil, j.refuseVerdict(&decided)
 			}
+		case decision.Load:
+			if j.load(&d); d.Pool == "" && !j.dedupedOrLimited() {
+				return nil, j.forwardUnheld()
+			}
 		case decision.NoRoom:
+			if d.Action != store.Book {
+				return nil, j.refuseVerdict(&decided)
+			}
 			if over := j.overLimits(); d.Line && over > 0 {
 				return nil, j.notPassed(&grant{decide: d, decided: store.Decided{Hold: d.ID}}, over)
 			}
@@ -102,7 +111,7 @@ func (j *journey) question() store.Decide {
 	if j.route.waits {
 		d.Wait = j.route.twinWait
 	}
-	if q, ok := j.gate.queues[d.Pool]; ok {
+	if q, ok := j.gate.queues[d.Pool]; ok && d.Action == store.Book {
 		d.Line = q.lined(d.Slot)
 	}
 	return d

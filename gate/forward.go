@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/rules"
 )
 
@@ -104,7 +105,7 @@ func (j *journey) unanswered(g *grant, err error) (*Reply, rules.Outcome) {
 
 // holdOf is the hold a client is told of: none where the store did not grant one.
 func (j *journey) holdOf(g *grant) string {
-	if j.outage != nil {
+	if j.outage != nil || g.decide.Action != store.Book {
 		return ""
 	}
 	return g.decided.Hold
@@ -112,6 +113,12 @@ func (j *journey) holdOf(g *grant) string {
 
 // forwardUnheld is for a request that takes nothing and is deduped by nothing.
 func (j *journey) forwardUnheld() *Reply {
+	if reply := j.readBody(); reply != nil {
+		return reply
+	}
+	if reply := j.readBody(); reply != nil {
+		return reply
+	}
 	reply, _ := j.forward(&grant{usableUntil: time.Now().Add(j.route.decide.Lease - j.route.timeout)})
 	return reply
 }

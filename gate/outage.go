@@ -44,7 +44,7 @@ func (j *journey) goOn(d *store.Decide, wait *patience, err error) *Reply {
 		maybe = j.gate.noteFailure(err)
 	}
 	g := &grant{decide: *d, decided: store.Decided{Hold: d.ID}}
-	if d.Pool == "" {
+	if d.Pool == "" || d.Action != store.Book {
 		g.decided.Hold = ""
 	}
 	j.outage = &outage{bound: boundBackend, maybe: maybe}
@@ -82,7 +82,7 @@ func (j *journey) passThrough(g *grant) *Reply {
 	}
 	defer leave()
 	var passing *degrade.Passing
-	if g.decide.Pool != "" {
+	if g.decide.Pool != "" && g.decide.Action == store.Book {
 		if passing = j.gate.back.Begin(j.outage.query, j.forced(g)); passing == nil {
 			return j.notPassed(g, time.Second)
 		}
@@ -91,7 +91,7 @@ func (j *journey) passThrough(g *grant) *Reply {
 	j.settle(g, outcome, reply)
 
 	s := j.settlement(g, outcome, reply)
-	s.Pool, s.Capacity = j.outage.query.Pool, j.outage.query.Capacity
+	s.Pool, s.Capacity, s.Truth = j.outage.query.Pool, j.outage.query.Capacity, j.outage.query.Truth
 	s.Retain, s.ReleaseSeq, s.Probe = j.outage.query.Retain, 0, false
 	if passing != nil {
 		j.gate.back.End(passing, s, j.outage.maybe)
@@ -111,13 +111,18 @@ func (j *journey) overLimits() time.Duration {
 
 // notPassed is the answer to a request over the limits of an outage.
 func (j *journey) notPassed(g *grant, wait time.Duration) *Reply {
+	j.unused(g)
+	return j.refuse(decision.DecisionStoreDown, "The store that keeps the bookings does not answer, and too many requests pass without it.", wait)
+}
+
+// unused gives a grant back of which nothing was sent.
+func (j *journey) unused(g *grant) {
 	j.settle(g, rules.NeverSent, nil)
-	if j.outage.maybe {
+	if j.outage != nil && j.outage.maybe {
 		s := j.settlement(g, rules.NeverSent, nil)
 		s.Pool = j.outage.query.Pool
 		j.gate.backlog.Add(s)
 	}
-	return j.refuse(decision.DecisionStoreDown, "The store that keeps the bookings does not answer, and too many requests pass without it.", wait)
 }
 
 // forced is the request as the store will know it while it runs.

@@ -29,6 +29,7 @@ type route struct {
 	timeout     time.Duration // of one attempt at the backend
 	settleTime  time.Duration // what a lease must leave for the settlement
 	decide      store.Decide  // what is the same for every request of the rule
+	pendingTTL  time.Duration // of a booking; 0: it is confirmed at once
 	maxAnswer   int64         // of a kept answer's body
 	waits       bool          // twins wait
 	twinWait    time.Duration
@@ -51,16 +52,15 @@ func newRoute(rule *rules.Rule, cfg *rules.Config) *route {
 	}
 	d := &r.decide
 	d.Rule = rule.Name
+	d.Action = actions[rule.Action]
 	d.Lease = rule.Lease(cfg)
 	d.RetryUnknown = rule.RetryUnknown()
 	d.SubjectLimit = limit(rule.Limits.Subject)
 	d.ClientLimit = limit(rule.Limits.Client)
 	if p := rule.Pool; p != nil {
 		d.Pool = p.Name
-		d.Capacity = store.Learned
-		if p.Capacity.Kind == rules.CapacityNumber {
-			d.Capacity = p.Capacity.Units
-		}
+		d.Capacity, d.Truth = capacity(p)
+		r.pendingTTL = p.PendingTTL
 		d.HoldTTL = p.HoldTTL
 		d.Retain = p.Retain
 		d.OnePerSubject = p.OnePerSubject
@@ -77,6 +77,19 @@ func newRoute(rule *rules.Rule, cfg *rules.Config) *route {
 		r.twinWait = idem.Wait
 	}
 	return r
+}
+
+var actions = map[string]store.Action{
+	"book": store.Book, "guard": store.Book, "cancel": store.Cancel, "confirm": store.Confirm,
+}
+
+// capacity is what the configuration says of a pool's slots.
+func capacity(p *rules.Pool) (int64, store.TruthKind) {
+	switch {
+	case p.Capacity.Kind == rules.CapacityNumber:
+		return p.Capacity.Units, store.NoTruth
+	}
+	return store.Learned, store.NoTruth
 }
 
 func (r *route) mode() int32 { return r.setMode.Load() }

@@ -23,13 +23,22 @@ func (j *journey) settle(g *grant, outcome rules.Outcome, reply *Reply) {
 	default:
 		j.gate.noteSettled(s, settled)
 	}
+	if j.outage == nil && outcome == rules.Unknown && j.probes() {
+		j.gate.truth.Probe(s)
+	}
+}
+
+// probes reports whether an unanswered booking of this rule is looked for in truth.
+func (j *journey) probes() bool {
+	idem := j.match.Rule.Idempotency
+	return j.gate.truth != nil && j.route.decide.Action == store.Book && idem != nil && idem.Unknown == "probe"
 }
 
 // settlement copies all it needs: it may outlive the request.
 func (j *journey) settlement(g *grant, outcome rules.Outcome, reply *Reply) *store.Settle {
 	d := &g.decide
 	s := &store.Settle{
-		ID: d.ID, Hold: g.decided.Hold,
+		ID: d.ID, Hold: g.decided.Hold, Action: d.Action, Truth: d.Truth, PendingTTL: j.route.pendingTTL,
 		Pool: d.Pool, Slot: d.Slot, Subject: d.Subject, Units: d.Units,
 		Capacity: d.Capacity, HoldTTL: d.HoldTTL, Retain: d.Retain,
 		MaxPerSubject: d.MaxPerSubject, KeepUnknown: d.KeepUnknown,
@@ -38,6 +47,7 @@ func (j *journey) settlement(g *grant, outcome rules.Outcome, reply *Reply) *sto
 		Group:   d.Group, Partition: d.Partition, Key: d.Key, KeyTTL: d.KeyTTL,
 		Keep:  j.match.Rule.Keeps(outcome),
 		Scope: d.Scope, Fingerprint: d.Fingerprint,
+		Reference: g.reference,
 	}
 	if d.Key != "" && reply != nil {
 		s.Answer = decision.EncodeStored(&decision.Stored{

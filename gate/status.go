@@ -145,11 +145,9 @@ func (g *Gate) Query(pool, slot string) (store.SlotQuery, bool) {
 		return store.SlotQuery{}, false
 	}
 	q := store.SlotQuery{
-		Pool: pool, Slot: slot, Capacity: store.Learned,
-		Retain: p.Retain, KeepUnknown: p.KeepUnknown, OpensAt: p.OpensAt,
+		Pool: pool, Slot: slot,
+		HoldTTL: p.HoldTTL, Retain: p.Retain, KeepUnknown: p.KeepUnknown, OpensAt: p.OpensAt,
 	}
-	if p.Capacity.Kind == rules.CapacityNumber {
-		q.Capacity = p.Capacity.Units
-	}
+	q.Capacity, q.Truth = capacity(p)
 	return q, true
 }

@@ -85,7 +85,7 @@ func (l *Local) Question(d *store.Decide, outage int64, share float64) (bound in
 	bound = -1
 	name := slotName{d.Pool, d.Slot}
 	d.Pool = localPool(d.Pool, outage)
-	d.Capacity = unbounded
+	d.Capacity, d.Truth = unbounded, store.NoTruth
 	if share >= 0 {
 		left, _ := l.known.GetIfPresent(name)
 		bound = int64(share * float64(left))

@@ -9,8 +9,8 @@ import (
 )
 
 // settleSchema is the layout that settleFields gives. A change of it takes the
-// next number and still reads the ones before.
-const settleSchema = 1
+// next number and still reads the ones before: fields are added at the end.
+const settleSchema = 2
 
 var errSettle = errors.New("not a settlement that this version of slotgate can read: " +
 	"run the one that wrote it until nothing waits, or move the file away")
@@ -19,26 +19,27 @@ var errSettle = errors.New("not a settlement that this version of slotgate can r
 // It holds keys, scopes and answers as they are, since the store needs them.
 func appendSettle(b []byte, s *store.Settle) []byte {
 	w := fieldWriter{b: append(b, settleSchema)}
-	settleFields(&w, s)
+	settleFields(&w, s, settleSchema)
 	return w.b
 }
 
 // readSettle is the inverse of appendSettle. It keeps nothing of b.
 func readSettle(b []byte) (*store.Settle, error) {
-	if len(b) == 0 || b[0] != settleSchema {
+	if len(b) == 0 || b[0] < 1 || b[0] > settleSchema {
 		return nil, errSettle
 	}
 	r := fieldReader{b: b[1:]}
 	s := new(store.Settle)
-	settleFields(&r, s)
+	settleFields(&r, s, b[0])
 	if r.bad || len(r.b) > 0 {
 		return nil, errSettle
 	}
 	return s, nil
 }
 
-// settleFields is the one list of what a record holds, for both directions.
-func settleFields(w fieldWalk, s *store.Settle) {
+// settleFields is the one list of what a record of a schema holds, for both
+// directions.
+func settleFields(w fieldWalk, s *store.Settle, schema byte) {
 	w.text(&s.ID)
 	w.text(&s.Hold)
 	w.text(&s.Pool)
@@ -63,6 +64,13 @@ func settleFields(w fieldWalk, s *store.Settle) {
 		w.octet(&s.Fingerprint[i])
 	}
 	w.bytes(&s.Answer)
+	if schema < 2 {
+		return
+	}
+	w.octet((*uint8)(&s.Action))
+	w.octet((*uint8)(&s.Truth))
+	w.text(&s.Reference)
+	w.number((*int64)(&s.PendingTTL))
 }
 
 // fieldWalk writes the fields it is shown, or reads into them.

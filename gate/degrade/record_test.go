@@ -25,7 +25,7 @@ func anySettle(t *rapid.T) *store.Settle {
 			f.SetInt(rapid.Int64().Draw(t, name))
 		case bool:
 			f.SetBool(rapid.Bool().Draw(t, name))
-		case rules.Outcome:
+		case rules.Outcome, store.Action, store.TruthKind:
 			f.SetUint(uint64(rapid.Uint8().Draw(t, name)))
 		case []byte:
 			if b := rapid.SliceOf(rapid.Byte()).Draw(t, name); len(b) > 0 {
@@ -73,6 +73,17 @@ func TestARecordThatIsNotWholeIsRefused(t *testing.T) {
 	record[0]++
 	if _, err := readSettle(record); err == nil {
 		t.Fatal("a later schema was read as this one")
+	}
+}
+
+// A journal that the version before wrote is settled by this one.
+func TestARecordOfTheFirstSchemaIsRead(t *testing.T) {
+	want := example(7)
+	w := fieldWriter{b: []byte{1}}
+	settleFields(&w, want, 1)
+	got, err := readSettle(w.b)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("got %+v, %v\nwant %+v", got, err, want)
 	}
 }
 

@@ -1,0 +1,50 @@
+package gate
+
+import (
+	"context"
+
+	"github.com/slotgate/slotgate/gate/store"
+)
+
+// Truth is what the backend's own data says of the slots of the pools that name a
+// source. It is safe for concurrent use.
+type Truth interface {
+	// Load looks at a slot and gives the store what it found, or waits for somebody
+	// else's look. It returns within the pool's truth timeout.
+	Load(ctx context.Context, pool, slot string) Loaded
+	// Probe finds out whether an unanswered booking was made after all, and settles
+	// it. It does not wait.
+	Probe(s *store.Settle)
+}
+
+// Loaded is how a load ended.
+type Loaded uint8
+
+const (
+	// LoadFailed: truth does not tell; go on as where capacity is not known.
+	LoadFailed Loaded = iota
+	// LoadDone: ask the store again.
+	LoadDone
+	// LoadMissing: there is no such slot.
+	LoadMissing
+)
+
+// maxLoads bounds the loads that one request asks for.
+const maxLoads = 3
+
+// load answers a Load verdict, so that the store can be asked again. A slot that
+// truth does not have is left to the backend, which will say so: nothing is held and
+// the slot leaves no trace; a key is still deduped.
+func (j *journey) load(d *store.Decide) {
+	loaded := LoadFailed
+	if j.loads++; j.gate.truth != nil && j.loads <= maxLoads {
+		loaded = j.gate.truth.Load(context.Background(), d.Pool, d.Slot)
+	}
+	switch loaded {
+	case LoadFailed:
+		d.Blind = true
+	case LoadMissing:
+		d.Pool = ""
+	case LoadDone:
+	}
+}
