@@ -25,6 +25,7 @@ type fakeGate struct {
 	mu     sync.Mutex
 	rules  []gate.RuleStatus
 	status gate.Status
+	truth  store.TruthKind
 }
 
 func newFakeGate() *fakeGate {
@@ -77,7 +78,9 @@ func (g *fakeGate) set(change func(*gate.Status)) {
 }
 
 func (g *fakeGate) Query(pool, slot string) (store.SlotQuery, bool) {
-	return store.SlotQuery{Pool: pool, Slot: slot, Capacity: 6, Retain: time.Hour}, pool == "lessons"
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return store.SlotQuery{Pool: pool, Slot: slot, Capacity: 6, Truth: g.truth, Retain: time.Hour}, pool == "lessons"
 }
 
 func (g *fakeGate) Pools() []string { return []string{"lessons"} }
@@ -87,6 +90,7 @@ type fakeSlots struct {
 	mu      sync.Mutex
 	slots   map[string]store.Slot
 	changes []store.SlotChange
+	entries []store.Entry
 	reads   int
 	err     error
 }
@@ -172,6 +176,12 @@ func (f *fakeSlots) Release(_ context.Context, q store.SlotQuery, hold string) (
 	return decision.NoHold, store.ErrNoHold
 }
 
+func (f *fakeSlots) Ledger(_ context.Context, _, _ string, limit int) ([]store.Entry, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.entries[:min(limit, len(f.entries))], f.err
+}
+
 func testConfig() *rules.Config {
 	return &rules.Config{
 		Pools: map[string]*rules.PoolConfig{"lessons": {}},
@@ -184,15 +194,27 @@ type bench struct {
 	gate    *fakeGate
 	slots   *fakeSlots
 	metrics *Metrics
+	truth   *fakeTruth
 	server  *Server
+}
+
+// fakeTruth knows a slot, or says why not.
+type fakeTruth struct {
+	looked []string
+	err    error
+}
+
+func (f *fakeTruth) Resync(_ context.Context, pool, slot string) error {
+	f.looked = append(f.looked, pool+"/"+slot)
+	return f.err
 }
 
 func newBench(t *testing.T, token string, slots ...store.Slot) *bench {
 	t.Helper()
-	b := &bench{T: t, gate: newFakeGate(), slots: newFakeSlots(slots...), metrics: NewMetrics(testConfig(), "v1.2.3", "abc")}
+	b := &bench{T: t, gate: newFakeGate(), slots: newFakeSlots(slots...), metrics: NewMetrics(testConfig(), "v1.2.3", "abc"), truth: &fakeTruth{}}
 	b.metrics.WatchGate(b.gate)
 	server, err := New(Options{
-		Gate: b.gate, Slots: b.slots, Metrics: b.metrics, Version: "v1.2.3",
+		Gate: b.gate, Slots: b.slots, Truth: b.truth, Metrics: b.metrics, Version: "v1.2.3",
 		Listen: "127.0.0.1:9901", Token: token, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -37,6 +37,19 @@ func failStore(w http.ResponseWriter, err error) {
 	}
 }
 
+// failTruth answers for a look that told nothing, or that the store did not take.
+func failTruth(w http.ResponseWriter, err error) {
+	var failure *store.Error
+	switch {
+	case errors.Is(err, store.ErrNoSlot):
+		fail(w, http.StatusNotFound, "truth has no such slot")
+	case errors.As(err, &failure):
+		failStore(w, err)
+	default:
+		fail(w, http.StatusBadGateway, err.Error())
+	}
+}
+
 func answer(w http.ResponseWriter, status int, v any) {
 	write(w, status, "application/json", v)
 }

@@ -53,7 +53,7 @@ func (s *Server) routes() http.Handler {
 		{"/v1/slots/{pool}/{slot}", methods{"GET": s.getSlot, "PUT": s.putSlot}},
 		{"/v1/slots/{pool}/{slot}/holds/{hold}", methods{"DELETE": s.deleteHold}},
 		{"/v1/slots/{pool}/{slot}/resync", methods{"POST": s.resyncSlot}},
-		{"/v1/slots/{pool}/{slot}/ledger", methods{"GET": notAvailable}},
+		{"/v1/slots/{pool}/{slot}/ledger", methods{"GET": s.getLedger}},
 		{"/v1/reload", methods{"POST": notAvailable}},
 		{"/", methods{"GET": notAvailable}},
 	}

@@ -40,12 +40,20 @@ type Slots interface {
 	Slots(ctx context.Context, q store.SlotQuery, cursor string, limit int) ([]store.Slot, string, error)
 	Change(ctx context.Context, q store.SlotQuery, c store.SlotChange) (store.Slot, error)
 	Release(ctx context.Context, q store.SlotQuery, hold string) (decision.HoldState, error)
+	Ledger(ctx context.Context, pool, slot string, limit int) ([]store.Entry, error)
 }
 
-// Options of a Server; all but Token are required.
+// Truth looks at a slot's truth because an operator asks, now and whoever else is
+// looking. An error says what kept it from knowing.
+type Truth interface {
+	Resync(ctx context.Context, pool, slot string) error
+}
+
+// Options of a Server; all but Truth and Token are required.
 type Options struct {
 	Gate    Gate
 	Slots   Slots
+	Truth   Truth // nil: no pool has a source
 	Metrics *Metrics
 	Version string
 	// Listen is the configured address. Without a Token it must be loopback.
@@ -58,6 +66,7 @@ type Options struct {
 type Server struct {
 	gate     Gate
 	slots    Slots
+	truth    Truth
 	metrics  *Metrics
 	version  string
 	access   access
@@ -73,7 +82,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{gate: o.Gate, slots: o.Slots, metrics: o.Metrics, version: o.Version, access: access, log: o.Logger}
+	s := &Server{gate: o.Gate, slots: o.Slots, truth: o.Truth, metrics: o.Metrics, version: o.Version, access: access, log: o.Logger}
 	s.http = &http.Server{
 		Handler:           s.routes(),
 		ReadHeaderTimeout: 5 * time.Second,

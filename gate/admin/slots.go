@@ -35,14 +35,9 @@ func (s *Server) listSlots(w http.ResponseWriter, r *http.Request) {
 		s.noPool(w, pool)
 		return
 	}
-	limit := defaultListLimit
-	if text := query.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > maxListLimit {
-			fail(w, http.StatusBadRequest, fmt.Sprintf("limit must be a whole number from 1 to %d", maxListLimit))
-			return
-		}
-		limit = n
+	limit, ok := listLimit(w, r)
+	if !ok {
+		return
 	}
 	page := struct {
 		Slots  []slotView `json:"slots"`
@@ -65,6 +60,21 @@ func (s *Server) listSlots(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	answer(w, http.StatusOK, page)
+}
+
+// listLimit is how many things the caller wants. If it reports false, it has
+// answered.
+func listLimit(w http.ResponseWriter, r *http.Request) (int, bool) {
+	text := r.URL.Query().Get("limit")
+	if text == "" {
+		return defaultListLimit, true
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxListLimit {
+		fail(w, http.StatusBadRequest, fmt.Sprintf("limit must be a whole number from 1 to %d", maxListLimit))
+		return 0, false
+	}
+	return n, true
 }
 
 func (s *Server) getSlot(w http.ResponseWriter, r *http.Request) {
@@ -96,6 +106,10 @@ func (s *Server) putSlot(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
+	if change.Capacity != nil && q.Truth != store.NoTruth {
+		fail(w, http.StatusConflict, fmt.Sprintf("pool %s takes its capacity from truth: change it in the backend, then POST …/resync", clip(q.Pool)))
+		return
+	}
 	slot, err := s.slots.Change(r.Context(), q, change)
 	if err != nil {
 		failStore(w, err)
@@ -105,15 +119,26 @@ func (s *Server) putSlot(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, viewSlot(&slot))
 }
 
-// resyncSlot takes the operator's word that the slot's counters are right: it is
-// learned and marked full no longer and has its configured number of units. A slot
-// that was never seen is created.
+// resyncSlot looks at the slot's truth where the pool has a source. Elsewhere it
+// takes the operator's word that the slot's counters are right: it is learned and
+// marked full no longer and has its configured number of units. A slot that was never
+// seen is created.
 func (s *Server) resyncSlot(w http.ResponseWriter, r *http.Request) {
 	q, ok := s.slotInPath(w, r)
 	if !ok {
 		return
 	}
-	slot, err := s.slots.Change(r.Context(), q, store.SlotChange{ClearCapacity: true, Verify: true})
+	var slot store.Slot
+	var err error
+	if q.Truth != store.NoTruth && s.truth != nil {
+		if err = s.truth.Resync(r.Context(), q.Pool, q.Slot); err != nil {
+			failTruth(w, err)
+			return
+		}
+		slot, err = s.slots.Slot(r.Context(), q)
+	} else {
+		slot, err = s.slots.Change(r.Context(), q, store.SlotChange{ClearCapacity: true, Verify: true})
+	}
 	if err != nil {
 		failStore(w, err)
 		return

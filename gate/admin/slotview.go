@@ -20,7 +20,7 @@ type slotView struct {
 	Dirty     bool       `json:"dirty"`
 	Version   int64      `json:"version"`
 	Inflight  int        `json:"inflight"`
-	Source    string     `json:"source"` // config | operator | learned
+	Source    string     `json:"source"` // config | operator | truth | learned
 	CheckedAt *time.Time `json:"checked_at"`
 	OpensAt   *time.Time `json:"opens_at"`
 	Holds     []holdView `json:"holds"`
@@ -42,8 +42,9 @@ func viewSlot(s *store.Slot) slotView {
 		Confirmed: s.Confirmed, Held: s.Held,
 		Closed: s.Closed, Full: s.Full > 0, Dirty: s.Dirty,
 		Version: s.Version, Inflight: s.Inflight,
-		Source:  source(s),
-		OpensAt: orNull(s.OpensAt),
+		Source:    source(s),
+		CheckedAt: orNull(s.CheckedAt),
+		OpensAt:   orNull(s.OpensAt),
 	}
 	if available, known := s.Available(); known {
 		view.Capacity, view.Available = &s.Capacity, &available
@@ -62,6 +63,8 @@ func source(s *store.Slot) string {
 		return "learned"
 	case s.Own:
 		return "operator"
+	case !s.CheckedAt.IsZero():
+		return "truth"
 	}
 	return "config"
 }
