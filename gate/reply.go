@@ -120,25 +120,3 @@ func (j *journey) refuseVerdict(decided *store.Decided) *Reply {
 	}
 	return j.refuse(decision.FromVerdict(decided.Verdict), verdictDetails[decided.Verdict], after)
 }
-
-// replay is a stored answer, or the answer of the twin that was waited for.
-func (j *journey) replay(decided *store.Decided, mayReplay bool) *Reply {
-	if decided.Verdict == decision.Answered && !mayReplay {
-		return j.refuseVerdict(&store.Decided{Verdict: decision.KeyDone})
-	}
-	if len(decided.Answer) == 0 {
-		// The booking is certain, its answer was never seen (H21).
-		r := j.newReply(decision.DecisionReplayed)
-		r.Answer.Status, r.Outcome, r.Replayed = 200, rules.Booked, true
-		return r
-	}
-	stored, err := decision.DecodeStored(decided.Answer)
-	if err != nil || stored.Fingerprint != j.facts.Fingerprint {
-		j.gate.meter.StoreError(string(store.KindReply))
-		j.gate.log.Error("a stored answer does not belong to its request", "rule", j.match.Rule.Name, "request_id", j.req.ID, "error", err)
-		return j.refuseVerdict(&store.Decided{Verdict: decision.KeyDone})
-	}
-	r := j.newReply(decision.DecisionReplayed)
-	r.Answer, r.Outcome, r.Replayed = stored.Answer, stored.Outcome, true
-	return r
-}

@@ -189,6 +189,17 @@ func inflate(body []byte, coding string, limit int64) ([]byte, error) {
 	return text, nil
 }
 
+// InflateAnswer undoes the one content coding of a backend's answer, up to limit
+// bytes: gzip, and deflate with and without the zlib wrapper, as servers send both.
+// A coding that is not known, damage and a longer text are errors.
+func InflateAnswer(body []byte, coding string, limit int64) ([]byte, error) {
+	text, err := inflate(body, coding, limit)
+	if err != nil && strings.EqualFold(coding, "deflate") {
+		return inflateRaw(body, limit)
+	}
+	return text, err
+}
+
 // inflateRaw is inflate for deflate without the zlib wrapper, which some servers send.
 func inflateRaw(body []byte, limit int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(body)), limit+1))
