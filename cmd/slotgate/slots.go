@@ -27,13 +27,17 @@ Actions
   release POOL SLOT HOLD      free a hold, a confirmed one too
   resync POOL SLOT            after the store lost its data: believe the slot's
                               counters and the configured number of units again
-  load                        not available yet
+  load POOL FILE              make slots known before an opening: a line each, SLOT
+                              or SLOT,CAPACITY; no FILE, or -: standard input.
+                              With truth each is looked at, else resynced
 
 Flags
   --admin URL    the admin listener (http://127.0.0.1:9901)
   --token T      admin.token; or in the environment as SLOTGATE_ADMIN_TOKEN,
                  where other users of the machine cannot read it
   --limit N      list: stop after N slots (1000; 0 lists all)
+  --ledger       get: the slot's latest transitions too, newest first
+  --opens-at T   set, load: see there
   --json         print what the admin API answers
   --             what follows is a name, even with a dash in front
 
@@ -49,6 +53,8 @@ type slotsFlags struct {
 	admin, token string
 	limit        int
 	json         bool
+	ledger       bool
+	stdin        io.Reader
 	capacity     *int64
 	opensAt      *string // RFC 3339 or none
 }
@@ -70,13 +76,14 @@ func slotsActions() []slotsAction {
 		{"close", slot, changeSlot(map[string]any{"closed": true})},
 		{"open", slot, changeSlot(map[string]any{"closed": false})},
 		{"release", []string{"POOL", "SLOT", "HOLD"}, releaseHold},
-		{"load", nil, slotsLater},
+		{"load", nil, loadSlots},
 		{"resync", slot, resyncSlot},
 	}
 }
 
-func slotsCommand(args []string, _ io.Reader, stdout, stderr io.Writer) int {
+func slotsCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	set, f := slotsFlagSet()
+	f.stdin = stdin
 	operands, err := parse(set, args)
 	var action slotsAction
 	if err == nil {
@@ -107,6 +114,7 @@ func slotsFlagSet() (*flag.FlagSet, *slotsFlags) {
 	set.StringVar(&f.token, "token", f.token, "")
 	set.IntVar(&f.limit, "limit", 1000, "")
 	set.BoolVar(&f.json, "json", false, "")
+	set.BoolVar(&f.ledger, "ledger", false, "")
 	set.Func("capacity", "", func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
@@ -127,7 +135,7 @@ func slotsFlagSet() (*flag.FlagSet, *slotsFlags) {
 
 func findAction(operands []string) (slotsAction, error) {
 	if len(operands) == 0 {
-		return slotsAction{}, errors.New("say what to do: list, get, set, unset, close, open, resync or release")
+		return slotsAction{}, errors.New("say what to do: list, get, set, unset, close, open, load, resync or release")
 	}
 	var names []string
 	for _, action := range slotsActions() {
@@ -162,7 +170,23 @@ func getSlot(api *adminClient, f *slotsFlags, operands []string, stdout io.Write
 	if err != nil {
 		return err
 	}
-	return showSlot(stdout, f, slot)
+	if !f.ledger {
+		return showSlot(stdout, f, slot)
+	}
+	ledger, err := api.ledger(operands[0], operands[1])
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return writeJSON(stdout, struct {
+			*slotAnswer
+			Ledger []entryAnswer `json:"ledger"`
+		}{slot, ledger})
+	}
+	if err := writeSlot(stdout, slot); err != nil {
+		return err
+	}
+	return writeLedger(stdout, ledger)
 }
 
 func setSlot(api *adminClient, f *slotsFlags, operands []string, stdout io.Writer) error {
@@ -171,15 +195,20 @@ func setSlot(api *adminClient, f *slotsFlags, operands []string, stdout io.Write
 		change["capacity"] = *f.capacity
 	}
 	if f.opensAt != nil {
-		change["opens_at"] = *f.opensAt
-		if *f.opensAt == "none" {
-			change["opens_at"] = nil
-		}
+		change["opens_at"] = opensAtMember(*f.opensAt)
 	}
 	if len(change) == 0 {
 		return errors.New("say what to set: --capacity N or --opens-at TIME")
 	}
 	return changeSlot(change)(api, f, operands, stdout)
+}
+
+// opensAtMember is --opens-at as the API takes it.
+func opensAtMember(text string) any {
+	if text == "none" {
+		return nil
+	}
+	return text
 }
 
 func changeSlot(change map[string]any) func(*adminClient, *slotsFlags, []string, io.Writer) error {
@@ -217,8 +246,4 @@ func releaseHold(api *adminClient, f *slotsFlags, operands []string, stdout io.W
 	}
 	_, err = fmt.Fprintf(stdout, "hold %s was %s and is released\n", printable(released.Hold), released.Was)
 	return err
-}
-
-func slotsLater(*adminClient, *slotsFlags, []string, io.Writer) error {
-	return errors.New("not available yet")
 }

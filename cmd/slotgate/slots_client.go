@@ -54,6 +54,17 @@ type releaseAnswer struct {
 	State string `json:"state"`
 }
 
+type entryAnswer struct {
+	ID          string    `json:"id"`
+	Time        time.Time `json:"time"`
+	Hold        string    `json:"hold"`
+	SubjectHash string    `json:"subject_hash"`
+	Units       int64     `json:"units"`
+	From        string    `json:"from"`
+	To          string    `json:"to"`
+	Cause       string    `json:"cause"`
+}
+
 func newAdminClient(base, token string) (*adminClient, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -109,6 +120,13 @@ func (c *adminClient) resync(pool, slot string) (*slotAnswer, error) {
 func (c *adminClient) release(pool, slot, hold string) (*releaseAnswer, error) {
 	answer := new(releaseAnswer)
 	return answer, c.call("DELETE", slotPath(pool, slot)+"/holds/"+pathSegment(hold), nil, answer)
+}
+
+// ledger is the slot's latest transitions, newest first.
+func (c *adminClient) ledger(pool, slot string) ([]entryAnswer, error) {
+	var got struct{ Entries []entryAnswer }
+	err := c.call("GET", slotPath(pool, slot)+"/ledger", nil, &got)
+	return got.Entries, err
 }
 
 func slotPath(pool, slot string) string {

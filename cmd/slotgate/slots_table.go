@@ -40,6 +40,16 @@ func writeSlot(w io.Writer, s *slotAnswer) error {
 	return table.Flush()
 }
 
+func writeLedger(w io.Writer, entries []entryAnswer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nTIME\tHOLD\tUNITS\tFROM\tTO\tCAUSE\tSUBJECT HASH")
+	for _, e := range entries {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", e.Time.Local().Format("2006-01-02T15:04:05.000Z07:00"),
+			printable(e.Hold), e.Units, printable(e.From), e.To, e.Cause, printable(e.SubjectHash))
+	}
+	return table.Flush()
+}
+
 func slotState(s *slotAnswer) string {
 	var words []string
 	if s.Closed {
