@@ -18,8 +18,11 @@ type Request struct {
 	// else made by the edge.
 	ID string
 	// ReadBody reads the whole body. Its errors are a *rules.Refusal
-	// (too-large), ErrOverloaded or ErrClientGone.
+	// (too-large), ErrOverloaded, ErrSlowBody, ErrBadBody or ErrClientGone.
 	ReadBody func() ([]byte, error)
+	// BodyHeld: the client sends its body when ReadBody is called, and not before;
+	// what it announces of it is within server.max_body.
+	BodyHeld bool
 	// Gone reports that the client has closed its connection. It may be called
 	// from the goroutine of Serve only.
 	Gone func() bool
@@ -30,6 +33,10 @@ type Request struct {
 var (
 	// ErrOverloaded: server.max_buffered is reached.
 	ErrOverloaded = errors.New("too many buffered bytes")
+	// ErrSlowBody: the body did not come in time.
+	ErrSlowBody = errors.New("the body did not come in time")
+	// ErrBadBody: the body's framing is broken.
+	ErrBadBody = errors.New("the body is not what its framing announces")
 	// ErrClientGone: the body never came.
 	ErrClientGone = errors.New("the client went away")
 )

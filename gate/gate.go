@@ -14,12 +14,13 @@ import (
 	"github.com/slotgate/slotgate/rules"
 )
 
-// Options are the parts a gate is made of. All are required.
+// Options are the parts a gate is made of. All but Truth are required.
 type Options struct {
 	Config  *rules.Config
 	Set     *rules.Set
 	Store   store.Store
 	Backend Backend
+	Truth   Truth // nil: no pool has a source
 	Meter   Meter
 	Logger  *slog.Logger
 }
@@ -33,6 +34,7 @@ type Gate struct {
 	store   *degrade.Guard
 	local   *degrade.Local // in place of the store while it is away
 	backend Backend
+	truth   Truth
 	backlog *degrade.Backlog
 	back    *degrade.Recovery
 	meter   Meter
@@ -45,7 +47,7 @@ type Gate struct {
 // New makes a gate. Close ends its background work.
 func New(o Options) (*Gate, error) {
 	if o.Config == nil || o.Set == nil || o.Store == nil || o.Backend == nil || o.Meter == nil || o.Logger == nil {
-		return nil, errors.New("gate: every option is required")
+		return nil, errors.New("gate: every option but Truth is required")
 	}
 	g := &Gate{
 		config:  o.Config,
@@ -53,6 +55,7 @@ func New(o Options) (*Gate, error) {
 		queues:  make(map[string]queue, len(o.Set.Pools)),
 		store:   degrade.NewGuard(o.Store, o.Config.Store.Breaker),
 		backend: o.Backend,
+		truth:   o.Truth,
 		meter:   o.Meter,
 		log:     o.Logger,
 		started: time.Now(),
@@ -137,6 +140,7 @@ type journey struct {
 	began     time.Time
 	atBackend time.Duration // spent there, all attempts
 	limits    []store.LimitState
+	loads     int     // of truth, that were asked for
 	outage    *outage // nil: the store decides
 }
 
@@ -150,16 +154,24 @@ func (g *Gate) Serve(req *Request, m rules.Match) *Reply {
 }
 
 func (j *journey) run() *Reply {
-	if reply := j.read(); reply != nil {
+	if j.readsBodyFirst() {
+		if reply := j.readBody(); reply != nil {
+			return reply
+		}
+	}
+	if reply := j.extract(); reply != nil {
 		return reply
 	}
 	if reply := j.ruleLimit(); reply != nil {
 		return reply
 	}
-	if !j.needsStore() {
+	if j.route.decide.Pool == "" && !j.dedupedOrLimited() {
 		return j.forwardUnheld()
 	}
 	grant, reply := j.admit()
+	if reply == nil && j.req.Body == nil {
+		grant, reply = j.readUnder(grant)
+	}
 	if reply != nil {
 		return reply
 	}
@@ -171,34 +183,12 @@ func (j *journey) run() *Reply {
 	return reply
 }
 
-// read takes the body in and extracts the facts.
-func (j *journey) read() *Reply {
-	if reply := j.readBody(); reply != nil {
-		return reply
-	}
+// extract finds the facts.
+func (j *journey) extract() *Reply {
 	var refusal *rules.Refusal
 	j.facts, refusal = j.match.Rule.Extract(&j.req.Request, &j.match, int64(j.gate.config.Server.MaxBody))
 	if refusal != nil {
 		return j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0)
-	}
-	return nil
-}
-
-// readBody takes the body in.
-func (j *journey) readBody() *Reply {
-	body, err := j.req.ReadBody()
-	var refusal *rules.Refusal
-	switch {
-	case err == nil:
-		if j.req.Body = body; body == nil {
-			j.req.Body = []byte{} // read, and empty
-		}
-	case errors.As(err, &refusal):
-		return j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0)
-	case errors.Is(err, ErrOverloaded):
-		return j.refuse(decision.DecisionBusy, "Too many requests are being read at once.", time.Second)
-	default:
-		return j.refuse(decision.DecisionUnidentified, "The request body did not arrive whole.", 0)
 	}
 	return nil
 }
@@ -221,9 +211,8 @@ func (j *journey) ruleLimit() *Reply {
 	return j.refuse(decision.DecisionRateLimited, "This kind of request comes too often at the moment.", wait)
 }
 
-// needsStore is false for a guard that neither dedupes this request nor limits
-// by subject or client.
-func (j *journey) needsStore() bool {
-	return j.route.decide.Pool != "" || j.facts.Key != "" ||
-		!j.route.decide.SubjectLimit.IsZero() || !j.route.decide.ClientLimit.IsZero()
+// dedupedOrLimited is false for a request that the store has nothing to say of,
+// unless it takes units.
+func (j *journey) dedupedOrLimited() bool {
+	return j.facts.Key != "" || !j.route.decide.SubjectLimit.IsZero() || !j.route.decide.ClientLimit.IsZero()
 }

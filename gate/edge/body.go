@@ -29,9 +29,8 @@ type requestBody struct {
 	data    []byte
 	taken   int64 // of the budget
 	started bool
-	ended   bool     // read to its end
-	idle    bool     // each read may take idle_timeout; else all of them read_timeout
-	refused *refusal // what was wrong with it
+	ended   bool // read to its end
+	idle    bool // each read may take idle_timeout; else all of them read_timeout
 	failed  error
 	count   int64
 
@@ -129,8 +128,7 @@ func (b *requestBody) fill(limit int64) error {
 		case err == io.EOF:
 			return nil
 		case err != nil:
-			b.refused = refusalOf(err)
-			return fmt.Errorf("%w: %w", gate.ErrClientGone, err)
+			return b.failure(err)
 		case len(b.data) < cap(b.data):
 			continue
 		}
@@ -142,6 +140,20 @@ func (b *requestBody) fill(limit int64) error {
 			return gate.ErrOverloaded
 		}
 	}
+}
+
+// failure is what the gate is told of a body that did not come whole. The answer is
+// the gate's, for the rule's words are in it; the kind is counted here.
+func (b *requestBody) failure(err error) error {
+	kind := gate.ErrClientGone
+	if refused := refusalOf(err); refused != nil {
+		b.server.meter.EdgeRefusal(refused.kind)
+		kind = gate.ErrBadBody
+		if refused == refuseTimeout {
+			kind = gate.ErrSlowBody
+		}
+	}
+	return fmt.Errorf("%w: %w", kind, err)
 }
 
 func tooLarge(limit int64) error {
@@ -170,16 +182,17 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	if b.await != nil {
 		await := b.await
 		b.await = nil
+		// What came before the client was asked took no time of its own.
+		if err := b.allow(b.server.config.ReadTimeout); err != nil {
+			return 0, err
+		}
 		if err := await(); err != nil {
 			return 0, err
 		}
 	}
 	if b.idle {
-		if err := b.conn.SetReadDeadline(time.Now().Add(b.server.config.IdleTimeout)); err != nil {
+		if err := b.allow(b.server.config.IdleTimeout); err != nil {
 			return 0, err
-		}
-		if b.interrupted.Load() { // asked now, lest this deadline undo that of Interrupt
-			return 0, os.ErrDeadlineExceeded
 		}
 	}
 	n, err := b.ctx.RequestBodyStream().Read(p)
@@ -194,6 +207,17 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err
+}
+
+// allow gives the client time to send.
+func (b *requestBody) allow(d time.Duration) error {
+	if err := b.conn.SetReadDeadline(time.Now().Add(d)); err != nil {
+		return err
+	}
+	if b.interrupted.Load() { // asked now, lest this deadline undo that of Interrupt
+		return os.ErrDeadlineExceeded
+	}
+	return nil
 }
 
 // refusalOf tells a slow client (408) and a wrong one (400) from one that has

@@ -91,8 +91,8 @@ func TestBodiesInMemoryAreBounded(t *testing.T) {
 	}
 }
 
-// A body that comes too slowly, or wrong, is the edge's to answer; one whose
-// client has gone is nobody's.
+// A body that comes too slowly, or wrong, is counted and ends the connection; of a
+// gated one the gate is told what is wrong. Of a client that has gone nothing is said.
 func TestBadBodies(t *testing.T) {
 	errs := make(chan error, 1)
 	f := start(t, echo(t).URL, &testGate{serve: func(r *gate.Request) *gate.Reply {
@@ -119,8 +119,8 @@ func TestBadBodies(t *testing.T) {
 				if resp.StatusCode != test.status || !resp.Close || f.meter.of(test.kind) != before+1 {
 					t.Fatalf("%d %v %v", resp.StatusCode, resp.Header, f.meter.count)
 				}
-				if path == "/book" {
-					if err := <-errs; !errors.Is(err, gate.ErrClientGone) {
+				if told := map[string]error{"timeout": gate.ErrSlowBody, "body": gate.ErrBadBody}[test.kind]; path == "/book" {
+					if err := <-errs; !errors.Is(err, told) {
 						t.Fatal(err)
 					}
 				}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/slotgate/slotgate/gate"
 	"github.com/slotgate/slotgate/gate/decision"
-	"github.com/slotgate/slotgate/rules"
 )
 
 // handle is the way of every request.
@@ -33,15 +32,15 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 	body := &requestBody{server: s, ctx: ctx, conn: ctx.Conn(), length: in.length, announced: in.trailers, await: await}
 	defer body.done()
 	req.ReadBody = body.readAll
+	req.BodyHeld = await != nil && in.length <= int64(s.config.MaxBody)
 
 	match, off, reply := s.gate.Route(req)
 	switch {
-	case body.refused != nil:
-		s.refuse(ctx, body.refused, req.ID)
 	case reply != nil:
 		s.writeReply(ctx, req, reply)
 	case match.Rule != nil:
-		s.serve(ctx, req, match, body)
+		// What the client does meanwhile does not end it.
+		s.writeReply(ctx, req, s.gate.Serve(req, match))
 	case !off && s.config.Unmatched == "reject":
 		s.writeOwn(ctx, notFound(req))
 	case !validEscapes(in.path):
@@ -52,18 +51,6 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 	}
 }
 
-// serve is the way of a gated request. What the client does meanwhile does not
-// end it.
-func (s *Server) serve(ctx *fasthttp.RequestCtx, req *gate.Request, match rules.Match, body *requestBody) {
-	reply := s.gate.Serve(req, match)
-	if body.refused != nil {
-		release(reply)
-		s.refuse(ctx, body.refused, req.ID)
-		return
-	}
-	s.writeReply(ctx, req, reply)
-}
-
 func notFound(req *gate.Request) decision.Answer {
 	return decision.Problem{
 		Type:      "about:blank",
@@ -72,10 +59,4 @@ func notFound(req *gate.Request) decision.Answer {
 		Detail:    "No rule of the gate is for this request, and server.unmatched is reject.",
 		RequestID: req.ID,
 	}.Answer()
-}
-
-func release(reply *gate.Reply) {
-	if reply.Release != nil {
-		reply.Release()
-	}
 }

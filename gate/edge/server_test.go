@@ -166,7 +166,11 @@ func refused(err error) *gate.Reply {
 	case errors.Is(err, gate.ErrOverloaded):
 		return own(decision.DecisionBusy)
 	}
-	return own(decision.DecisionUnidentified)
+	reply := own(decision.DecisionUnidentified)
+	if errors.Is(err, gate.ErrSlowBody) {
+		reply.Status = 408
+	}
+	return reply
 }
 
 func own(d decision.Decision) *gate.Reply {
