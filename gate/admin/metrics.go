@@ -36,6 +36,7 @@ type Metrics struct {
 	oversold  *prometheus.CounterVec
 	refusals  *prometheus.CounterVec
 	holds     *prometheus.GaugeVec
+	tunnels   prometheus.Gauge
 
 	byRule sync.Map // name → *ruleSeries
 	byOp   sync.Map // name → prometheus.Observer
@@ -62,6 +63,10 @@ func NewMetrics(config *rules.Config, version, commit string) *Metrics {
 		oversold:  counters("slotgate_oversold_units", "Units that bookings answered after their hold was gone put over a slot's capacity.", "pool"),
 		refusals:  counters("slotgate_edge_refusals_total", "Requests and connections refused before any rule looked at them.", "kind"),
 		holds:     gauges("slotgate_holds", "Units in holds, counted in the background from the slots the store lists.", "pool", "state"),
+		tunnels: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "slotgate_tunnels",
+			Help: "Client connections on which another protocol is spoken, WebSocket for one.",
+		}),
 	}
 	m.Handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, MaxRequestsInFlight: 4, Timeout: 10 * time.Second})
 
@@ -76,7 +81,7 @@ func NewMetrics(config *rules.Config, version, commit string) *Metrics {
 
 	m.registry.MustRegister(
 		m.requests, m.outcomes, m.total, m.inGate, m.upstream, m.store, m.storeErrs,
-		m.oversold, m.refusals, m.holds, build, reload, drift,
+		m.oversold, m.refusals, m.holds, m.tunnels, build, reload, drift,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	for _, rule := range config.Rules {
@@ -134,6 +139,9 @@ func (m *Metrics) StoreCall(op string, took time.Duration, _ error) {
 // EdgeRefusal counts a request or connection that the edge refused; kind is one
 // of the edge's fixed words.
 func (m *Metrics) EdgeRefusal(kind string) { m.refusals.WithLabelValues(kind).Inc() }
+
+// Tunnels tells how many connections of clients have become tunnels and are open.
+func (m *Metrics) Tunnels(open int) { m.tunnels.Set(float64(open)) }
 
 // ruleSeries are one rule's series, looked up once: with a label lookup for each
 // of them a booking would pay more for its metrics than for its matching.

@@ -55,6 +55,7 @@ func (b *bench) everything() {
 	b.metrics.Request("book-lesson", decision.DecisionAdmitted, 30*time.Millisecond, time.Millisecond)
 	b.metrics.Outcome("book-lesson", rules.Booked, 29*time.Millisecond)
 	b.metrics.EdgeRefusal("header")
+	b.metrics.Tunnels(7)
 	b.metrics.StoreCall("decide", time.Millisecond, nil)
 	b.metrics.countPool(b.Context(), b.gate, b.slots, "lessons")
 }
@@ -92,6 +93,7 @@ func TestMetricsHaveTheContractsNamesAndLabels(t *testing.T) {
 		"slotgate_oversold_units":        "pool",
 		"slotgate_settle_backlog":        "",
 		"slotgate_edge_refusals_total":   "kind",
+		"slotgate_tunnels":               "",
 		"slotgate_config_reload_success": "",
 		"slotgate_build_info":            "commit,goversion,version",
 	}
@@ -137,6 +139,7 @@ func TestMetricsCount(t *testing.T) {
 		{0, "slotgate_drift_units", []string{"lessons"}},
 		{5, "slotgate_settle_backlog", nil},
 		{1, "slotgate_edge_refusals_total", []string{"header"}},
+		{7, "slotgate_tunnels", nil},
 		{1, "slotgate_config_reload_success", nil},
 	} {
 		if got := value(t, families, c.name, c.labels...); got != c.want {

@@ -31,10 +31,13 @@ type Backend interface {
 	Pass(r *gate.Request, body io.Reader, length int64) (*upstream.Stream, error)
 }
 
-// Meter counts what the edge refuses before any rule sees it. kind is one of a
-// few fixed words. It is safe for concurrent use.
+// Meter is told what no rule sees. It is safe for concurrent use, and does not
+// block.
 type Meter interface {
+	// EdgeRefusal counts what the edge refuses; kind is one of a few fixed words.
 	EdgeRefusal(kind string)
+	// Tunnels is how many tunnels there are from now on.
+	Tunnels(open int)
 }
 
 // Options are the parts of a server. All are required but Budget.
@@ -91,6 +94,7 @@ func New(o Options) (*Server, error) {
 		}
 		s.tls = &tls.Config{GetCertificate: cert.get, NextProtos: []string{"http/1.1"}}
 	}
+	s.tunnels.note = o.Meter.Tunnels
 	s.http = &fasthttp.Server{
 		Handler:       s.handle,
 		ErrorHandler:  s.handleUnreadable,

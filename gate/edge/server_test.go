@@ -61,10 +61,17 @@ func (g *testGate) Route(r *gate.Request) (rules.Match, bool, *gate.Reply) {
 
 func (g *testGate) Serve(r *gate.Request, _ rules.Match) *gate.Reply { return g.serve(r) }
 
-// kinds counts refusals.
+// kinds counts refusals, and knows the tunnels.
 type kinds struct {
-	mu    sync.Mutex
-	count map[string]int
+	mu      sync.Mutex
+	count   map[string]int
+	tunnels []int // every number that was told
+}
+
+func (k *kinds) Tunnels(open int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.tunnels = append(k.tunnels, open)
 }
 
 func (k *kinds) EdgeRefusal(kind string) {

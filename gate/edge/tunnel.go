@@ -159,6 +159,7 @@ type tunnels struct {
 	open   map[*joint]struct{}
 	total  uint64
 	closed bool
+	note   func(open int)
 }
 
 // add takes a tunnel in until the returned function is called. After close it
@@ -171,6 +172,7 @@ func (t *tunnels) add(j *joint) (remove func()) {
 	}
 	t.open[j] = struct{}{}
 	t.total++
+	t.note(len(t.open))
 	if t.closed {
 		j.end()
 	}
@@ -178,6 +180,7 @@ func (t *tunnels) add(j *joint) (remove func()) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		delete(t.open, j)
+		t.note(len(t.open))
 	}
 }
 

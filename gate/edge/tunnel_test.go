@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,8 +158,8 @@ func TestShutdownEndsTunnels(t *testing.T) {
 		if !c.closed() {
 			t.Fatal("the tunnel stays open")
 		}
-		if open, total := f.Tunnels(); open != 0 || total != 1 {
-			t.Fatalf("%d open of %d", open, total)
+		if open, total := f.Tunnels(); open != 0 || total != 1 || !slices.Equal(f.meter.tunnels, []int{1, 0}) {
+			t.Fatalf("%d open of %d, told %v", open, total, f.meter.tunnels)
 		}
 	}
 }
