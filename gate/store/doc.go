@@ -104,9 +104,10 @@
 // # Cancel and confirm (design 3.5)
 //
 // A Cancel's or Confirm's decide names the hold it means, in Decided.Hold: Target,
-// or the only confirmed or pending hold (for Confirm: pending) that the subject has
-// on the slot (Unreferenced: that the subject has there without a reference); none or
-// several: "". Its subject is Decide.Subject, else the target's.
+// if that hold stands confirmed or pending (for Confirm: pending) on the slot; without
+// Target the only such hold that the subject has there (Unreferenced: the only one of
+// those without a reference); none or several: "". Its subject is Decide.Subject, else
+// the target's.
 // Of the steps above it takes 1, 2, 4 and 5; then, with a subject:
 //
 //   - an attempt of the subject runs on the slot within its lease (a booking's, or
@@ -124,14 +125,16 @@
 //     it becomes unknown instead, for HoldTTL (H8, H11). Its units are free, except
 //     that with TruthRemaining a cancel that is settled after its lease, or whose
 //     decide is not remembered, moves no units (the hold goes, the look finds them).
-//   - Confirm, done: a pending hold is confirmed; one that lapsed meanwhile too, as
+//   - Confirm, done: a pending hold is confirmed; one that expired meanwhile too, as
 //     by a late booking.
 //   - anything else, and done without a hold: no units move. done without a hold,
-//     and unknown, ask for a look (Settled.Look).
+//     unknown, and a cancel that moved no units for being late, ask for a look
+//     (Settled.Look).
 //
 // A hold that is no longer what decide found (released, not confirmed) is left
-// alone: however often a cancel comes, it frees once. The key is treated as a
-// booking's; an unknown Cancel leaves its key unknown.
+// alone: however often a cancel comes, it frees once. Any outcome ends the attempt:
+// of two settlements the first counts. The key is treated as a booking's, but names no
+// hold: only unknown leaves it unknown, and a retry under it is decided afresh.
 //
 // # Pending
 //
@@ -139,8 +142,9 @@
 // as held for operators; in a look they count as confirmed. At its expiry a pending
 // hold lapses without freeing units where Truth is TruthRemaining, and the slot is
 // due for a look; elsewhere it becomes unknown and keeps its units until an operator
-// says: it is never given back blindly. A duplicate confirms a pending hold only if
-// it was another's; booked again leaves it pending.
+// says: it is never given back blindly, nor does a retry go on under it. Whatever
+// other attempts of a pending, or expired, hold settle leaves it as it is. A pending
+// hold is as good as a confirmed one for H1, H21 and SubjectHolds.
 //
 // # Truth (design section 5)
 //
@@ -151,8 +155,9 @@
 //
 //	available := Value − [Open + (admitted − Admitted) − (refunded − Refunded)] − cancels
 //
-// where admitted counts units of every hold taken (decide, Touch, unseen bookings),
-// refunded those of holds released by definite failures, Open is held + unknown +
+// where admitted counts units of every hold taken (decide, Touch, unseen bookings), and
+// of one that a cancel leaves unknown (its booking is gone from truth, but may come
+// again), refunded those of holds released by definite failures, Open is held + unknown +
 // confirmed or pending for less than Lag, and cancels are the units of distinct
 // confirmed or pending holds that a Cancel within its lease means (H13–H15). The
 // result is always taken, up or down. An apply is refused if the slot lives anew
@@ -160,10 +165,14 @@
 // slot's, or if the slot was touched after At (H18). A copy of an apply is refused by
 // its own At. A slot unknown at Look and at Apply is created by it.
 //
-// An apply that finds units ends a full mark that stood at its Look. It verifies the
-// slot. One that failed keeps the counters, which then only refuse: the slot admits
-// no more than LearnedInflight at once, and a sold out by counters starts a full
-// mark, which is probed as where capacity is learned. LookFailed says so.
+// An apply that finds as many units as a full mark is for, ends one that stood at its
+// Look. It verifies the slot. One that failed keeps the counters, which then only
+// refuse: the slot admits no more than LearnedInflight at once, and a sold out by
+// counters starts a full mark, which is probed as where capacity is learned. Where it
+// finds no verified counters, the slot is learned for Hot, then Load again. LookFailed
+// says so.
+//
+// How old a look is counts from its beginning (At).
 //
 // With TruthTotal an apply sets the slot's capacity and verifies nothing: after a
 // change of run the slot is learned, as where capacity is a number.
@@ -176,8 +185,10 @@
 // A slot is due for a look Hot after something moved that was not moving before, at
 // once after Settled.Look, at once when a decide finds the last look older than
 // Refresh, Hot after an apply that said Again or saw movement, and Refresh after
-// another, for as long as the slot moved within an hour (or ten Refresh).
-// Due hands them out.
+// another, for as long as the slot moved within an hour (or ten Refresh, if that is
+// longer); in any case when the first of its open holds lapses. Hot and Refresh are
+// those of the latest decide or apply. Due hands them out; what becomes due sooner while
+// a slot is taken waits for its apply, or for Due's lease.
 //
 // # Ledger and outbox
 //

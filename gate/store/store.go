@@ -310,10 +310,11 @@ type SlotChange struct {
 // Slot is a slot as the admin API shows it.
 type Slot struct {
 	Pool, Slot string
-	Capacity   int64     // Learned when not known
+	Capacity   int64     // Learned when not known; with truth that tells no total: available + confirmed + held
 	Own        bool      // the capacity was set for this slot
 	Debt       int64     // with truth: units by which more is taken than there is
-	CheckedAt  time.Time // of the last look that was applied; zero: none
+	Outside    int64     // units taken of a told total that no hold accounts for; negative: holds whose bookings are gone
+	CheckedAt  time.Time // when the last look that was applied began; zero: none
 	LookFailed bool      // that look found no value
 	Confirmed  int64
 	Held       int64 // held, pending and unknown units
@@ -332,7 +333,7 @@ func (s *Slot) Available() (int64, bool) {
 	if s.Capacity == Learned {
 		return 0, false
 	}
-	return max(0, s.Capacity-s.Confirmed-s.Held), true
+	return max(0, s.Capacity-s.Confirmed-s.Held-s.Outside), true
 }
 
 // Hold is one hold of a slot.
