@@ -26,8 +26,19 @@ type jsonCondition struct {
 	number  decimal // want as a number
 }
 
-func (r *Rule) prepareClassify() error {
+func (r *Rule) prepareAnswer() error {
 	root := newJSONNode("")
+	r.answerPointers = root
+	if len(r.Reference) > 0 {
+		r.reference = &answerSource{Extractor: r.Reference[0]}
+		if r.reference.Source == FromJSON {
+			if _, err := root.add(r.reference.Name, r.answerCount, false); err != nil {
+				return err
+			}
+			r.reference.pointer = r.answerCount
+			r.answerCount++
+		}
+	}
 	for _, o := range r.Outcomes {
 		line := outcomeLine{is: o.Is, status: o.When.Status, header: newFieldConditions(o.When.Header), text: []byte(o.When.Text)}
 		for pointer, want := range o.When.JSON {
@@ -49,7 +60,6 @@ func (r *Rule) prepareClassify() error {
 		}
 		r.outcomes = append(r.outcomes, line)
 	}
-	r.answerPointers = root
 	return nil
 }
 
@@ -65,13 +75,13 @@ func (r *Rule) Classify(resp *Response) Outcome {
 	}
 	switch {
 	case 200 <= resp.Status && resp.Status <= 299:
-		if r.Action == "cancel" || r.Action == "confirm" {
+		if r.settles() {
 			return Done
 		}
 		return Booked
 	case 400 <= resp.Status && resp.Status <= 499:
 		return Refused
-	case resp.Status == 503 && a.has("Retry-After"):
+	case resp.Status == 503 && a.has("Retry-After") && !r.settles():
 		return Busy
 	}
 	return Unknown
@@ -132,6 +142,12 @@ func (a *answer) hasField(c *fieldCondition) bool {
 }
 
 func (a *answer) hasValue(c *jsonCondition) bool {
+	raw, found := a.value(c.pointer)
+	return found && c.holds(raw)
+}
+
+// value is the raw JSON at one of the rule's pointers.
+func (a *answer) value(pointer int) (raw []byte, found bool) {
 	if !a.parsed {
 		a.parsed = true
 		// Legacy PHP files saved with a BOM send it first.
@@ -141,11 +157,10 @@ func (a *answer) hasValue(c *jsonCondition) bool {
 			locate(text, a.rule.answerPointers, a.values)
 		}
 	}
-	if a.values == nil {
-		return false
+	if a.values == nil || a.values[pointer].state != jsonFound {
+		return nil, false
 	}
-	v := a.values[c.pointer]
-	return v.state == jsonFound && c.holds(v.raw)
+	return a.values[pointer].raw, true
 }
 
 // holds compares a raw JSON value with the wanted scalar; numbers by exact value.

@@ -187,7 +187,7 @@ type IdempotencyConfig struct {
 	Wait        time.Duration `yaml:"wait" doc:"409 in-flight beyond"`
 	Unknown     string        `yaml:"unknown" enum:"auto,retry,reject,probe" doc:"auto: retry where an outcomes line names duplicate, else reject"`
 	Issue       IssueConfig   `yaml:"issue" doc:"hands out one-time request ids with the booking page"`
-	Store       []Outcome     `yaml:"store" enum:"booked,duplicate,refused,sold_out,done" doc:"outcomes that are kept and replayed"`
+	Store       []Outcome     `yaml:"store" enum:"booked,duplicate,refused,sold_out,done" doc:"outcomes that are kept and replayed; default: booked and duplicate, of cancel and confirm done"`
 	MaxResponse Size          `yaml:"max_response" doc:"beyond: kept without body"`
 }
 

@@ -24,6 +24,9 @@ func (r *Rule) Extract(req *Request, m *Match, maxBody int64) (Facts, *Refusal) 
 	if f.Subject, refusal = x.fact("subject", r.subject); refusal != nil {
 		return Facts{}, refusal
 	}
+	if f.HoldRef, refusal = x.fact("hold", r.hold); refusal != nil {
+		return Facts{}, refusal
+	}
 	if len(r.units) > 0 {
 		if f.Units, refusal = x.unitsOf(&r.units[0]); refusal != nil {
 			return Facts{}, refusal
@@ -164,8 +167,8 @@ func (x *extraction) text(s *source) (value string, found, ok bool, refusal *Ref
 	return value, true, true, nil
 }
 
-// fact reads the slot or the subject: every part must be there. A rule that names
-// none gives "".
+// fact reads the slot, the subject or the hold: every part must be there. A rule
+// that names none gives "".
 func (x *extraction) fact(what string, sources []source) (string, *Refusal) {
 	if len(sources) == 0 {
 		return "", nil

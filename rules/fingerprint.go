@@ -25,6 +25,9 @@ func (x *extraction) fingerprint(f *Facts) ([sha256.Size]byte, *Refusal) {
 	b = appendPart(b, f.Slot)
 	b = appendPart(b, f.Subject)
 	b = appendPart(b, strconv.FormatInt(f.Units, 10))
+	if f.HoldRef != "" { // a retry of a cancel must mean the same booking
+		b = appendPart(b, f.HoldRef)
+	}
 	switch x.rule.fingerprint {
 	case FingerprintAuto:
 		b = appendQuery(b, x.req.Query)

@@ -111,6 +111,10 @@ func (p place) refuseNull() bool {
 // about its meaning would be guesses.
 func (p place) broken() bool { return p.doc.broken(p.value) }
 
+// faulty reports whether something is written at the place that has a fault: then
+// the default that stands in for it says nothing.
+func (p place) faulty() bool { return p.written && p.broken() }
+
 func (d *document) broken(node *yaml.Node) bool {
 	if d.faulty[node] || d.unreadable[node] {
 		return true

@@ -20,6 +20,8 @@ var structured map[reflect.Type]func(d *document, p place, target any)
 func init() { // its entries decode in turn
 	structured = map[reflect.Type]func(*document, place, any){
 		reflect.TypeFor[Capacity]():      readInto((*document).readCapacity),
+		reflect.TypeFor[TotalConfig]():   readInto((*document).readTotal),
+		reflect.TypeFor[Extractor]():     readInto((*document).readAnswerValue),
 		reflect.TypeFor[Extractors]():    readInto((*document).readExtractors),
 		reflect.TypeFor[Fingerprint]():   readInto((*document).readFingerprint),
 		reflect.TypeFor[[]StatusRange](): readInto((*document).readStatuses),
@@ -33,23 +35,9 @@ func readInto[T any](read func(*document, place, *T)) func(*document, place, any
 
 const wantCapacity = "takes a number of units, learned, or a truth source { sql: … } or { http: … }"
 
-// capacityKeys are the fields beside sql and http.
-var capacityKeys = []string{"sql", "http", "refresh", "hot", "max_rate", "lag", "timeout", "bookings", "report", "report_dir"}
-
 func (d *document) readCapacity(p place, c *Capacity) {
 	if p.value.Kind == yaml.MappingNode {
-		d.refuseUnknown(p, capacityKeys, "")
-		sql, http := p.field("sql").written, p.field("http").written
-		switch {
-		case sql && http:
-			p.faultf("has sql and http: keep one of them")
-		case sql:
-			c.Kind = CapacitySQL
-		case http:
-			c.Kind = CapacityHTTP
-		case !d.broken(p.value):
-			p.unreadablef(wantCapacity)
-		}
+		d.readTruth(p, c)
 		return
 	}
 	s, ok := d.scalar(p.value)

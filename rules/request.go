@@ -38,6 +38,10 @@ type Facts struct {
 	Slot    string
 	Subject string // "": the rule names no subject
 	Units   int64
+	// HoldRef is the booking's id that a cancel or confirm names, as
+	// Rule.ExtractReference reads it from the book answer; "": the rule names
+	// slot and subject instead.
+	HoldRef string
 
 	// Key is the idempotency key after unquoting, "" without one. Group,
 	// Partition and Key together name the key's record.
@@ -48,7 +52,7 @@ type Facts struct {
 	// "" when every scope extractor found nothing.
 	Scope string
 	// Fingerprint is a SHA-256 over method, normal path, pool, slot, subject,
-	// units and what idempotency.fingerprint adds.
+	// units, hold reference and what idempotency.fingerprint adds.
 	Fingerprint [32]byte
 
 	Client netip.Addr

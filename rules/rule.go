@@ -33,6 +33,7 @@ type Rule struct {
 
 	// What Extract looks at.
 	slot, subject, units  []source
+	hold                  []source
 	key, partition, scope []source
 	printed               []source // fingerprint: a list of extractors
 	fingerprint           FingerprintMode
@@ -43,8 +44,9 @@ type Rule struct {
 	anyCharset            bool // of no rule: names and values are ASCII anyway
 	maxUnits              int64
 
-	// What Classify looks at.
+	// What Classify and ExtractReference look at.
 	outcomes       []outcomeLine
+	reference      *answerSource // nil without one
 	answerPointers *jsonNode
 	answerCount    int
 }
@@ -63,8 +65,16 @@ type Set struct {
 var (
 	defaultKey   = Extractors{{Source: FromHeader, Name: "Idempotency-Key"}}
 	defaultScope = Extractors{{Source: FromHeader, Name: "Authorization"}, {Source: FromHeader, Name: "Cookie"}}
-	defaultStore = []Outcome{Booked, Duplicate}
 )
+
+// defaultStore lists the outcomes whose answers are kept where the configuration
+// names none.
+func (r *RuleConfig) defaultStore() []Outcome {
+	if r.settles() {
+		return []Outcome{Done}
+	}
+	return []Outcome{Booked, Duplicate}
+}
 
 // maxUnitsPerRequest bounds units where no numeric capacity does: sums of millions
 // of such holds stay exact in a double, which is what Lua counts with.
@@ -104,7 +114,7 @@ func newRule(s *Set, index int, rc *RuleConfig) (*Rule, error) {
 	if err := r.prepareExtract(); err != nil {
 		return nil, err
 	}
-	return r, r.prepareClassify()
+	return r, r.prepareAnswer()
 }
 
 // prepareMatch: cancel and confirm rules are always exact, an over-matched one
@@ -146,6 +156,7 @@ func (r *Rule) prepareExtract() (err error) {
 	r.slot = c.sources(r.Slot, true)
 	r.subject = c.sources(r.Subject, true)
 	r.units = c.sources(r.Units, true)
+	r.hold = c.sources(r.Hold, true)
 	for i := range r.units {
 		r.units[i].count = true
 	}
@@ -189,6 +200,12 @@ func (r *Rule) RetryUnknown() bool {
 	return slices.ContainsFunc(r.Outcomes, func(o OutcomeConfig) bool { return o.Is == Duplicate })
 }
 
+// ProbesUnknown reports whether truth is asked about a request whose outcome is not
+// known: idempotency.unknown: probe.
+func (r *Rule) ProbesUnknown() bool {
+	return r.Idempotency != nil && r.Idempotency.Unknown == "probe"
+}
+
 // Keeps reports whether an answer of that outcome is kept and replayed
 // (idempotency.store). Done is the word of rules without units for Booked.
 func (r *Rule) Keeps(o Outcome) bool {
@@ -197,7 +214,7 @@ func (r *Rule) Keeps(o Outcome) bool {
 	}
 	kept := r.Idempotency.Store
 	if kept == nil {
-		kept = defaultStore
+		kept = r.defaultStore()
 	}
 	return slices.Contains(kept, o) || o == Done && slices.Contains(kept, Booked)
 }

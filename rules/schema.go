@@ -36,6 +36,8 @@ var required = map[reflect.Type][]string{
 	reflect.TypeFor[RuleConfig]():     {"name", "match"},
 	reflect.TypeFor[MatchConfig]():    {"path"},
 	reflect.TypeFor[OutcomeConfig]():  {"when", "is"},
+	reflect.TypeFor[SQLSource]():      {"driver", "dsn", "query"},
+	reflect.TypeFor[HTTPSource]():     {"path", "value"},
 }
 
 // schemaDefinitions are the forms that values take. A variable can stand for any
@@ -52,13 +54,18 @@ var schemaDefinitions = object{
 	"capacity": anyOf(
 		object{"type": "integer", "minimum": 0},
 		object{"const": "learned"},
+		truthSchema(),
+		ref("variable"),
+	),
+	"total": anyOf(
+		object{"type": "integer", "minimum": 1},
 		object{
-			"type": "object", "additionalProperties": false,
-			"properties": capacityProperties(),
-			"oneOf":      []object{{"required": []string{"sql"}}, {"required": []string{"http"}}},
+			"type": "object", "additionalProperties": false, "minProperties": 1, "maxProperties": 1,
+			"properties": object{"query": ref("text"), "value": ref("answerValue")},
 		},
 		ref("variable"),
 	),
+	"answerValue": anyOf(object{"type": "string", "pattern": "^json:/", "examples": []string{"json:/data/remain"}}, ref("variable")),
 	"extractor": anyOf(
 		object{"type": "string", "pattern": `^(ip$|(` + strings.Join(sourceWords, "|") + `):)`, "examples": []string{"path:lesson", "json:/student_id"}},
 		object{
@@ -85,18 +92,19 @@ var schemaTypes = map[reflect.Type]object{
 	reflect.TypeFor[netip.Prefix]():  anyOf(ref("addresses"), ref("variable")),
 	reflect.TypeFor[time.Time]():     anyOf(ref("time"), ref("variable")),
 	reflect.TypeFor[Capacity]():      ref("capacity"),
+	reflect.TypeFor[TotalConfig]():   ref("total"),
+	reflect.TypeFor[Extractor]():     ref("answerValue"),
 	reflect.TypeFor[Extractors]():    ref("extractors"),
 	reflect.TypeFor[Fingerprint]():   ref("fingerprint"),
 	reflect.TypeFor[[]StatusRange](): ref("statuses"),
 	reflect.TypeFor[Scalar]():        ref("value"),
 }
 
-func capacityProperties() object {
-	properties := object{}
-	for _, key := range capacityKeys {
-		properties[key] = object{}
-	}
-	return properties
+// truthSchema is a capacity that a truth source tells.
+func truthSchema() object {
+	schema := structSchema(reflect.ValueOf(defaultTruth()).Elem())
+	schema["oneOf"] = []object{{"required": []string{"sql"}}, {"required": []string{"http"}}}
+	return schema
 }
 
 func ref(name string) object              { return object{"$ref": "#/$defs/" + name} }
@@ -179,7 +187,7 @@ func writtenDefault(v reflect.Value) (any, bool) {
 		for i, o := range value {
 			words[i] = o.String()
 		}
-		return words, true
+		return words, len(words) > 0
 	case Extractors:
 		texts := make([]string, len(value))
 		for i, e := range value {

@@ -61,6 +61,16 @@ func defaultPool() *PoolConfig {
 	}
 }
 
+func defaultTruth() *TruthConfig {
+	return &TruthConfig{
+		Refresh: 60 * time.Second,
+		Hot:     5 * time.Second,
+		MaxRate: Rate{50, time.Second},
+		Lag:     2 * time.Second,
+		Timeout: 2 * time.Second,
+	}
+}
+
 func defaultRule() *RuleConfig {
 	return &RuleConfig{
 		Action:         "book",
@@ -79,7 +89,7 @@ func defaultRule() *RuleConfig {
 }
 
 // defaultIdempotency is for a rule with an idempotency block; without the block
-// there is no dedupe by key. The group's default is the rule's name.
+// there is no dedupe by key. The defaults of group and store follow from the rule.
 func defaultIdempotency() *IdempotencyConfig {
 	return &IdempotencyConfig{
 		Key:         slices.Clone(defaultKey),
@@ -88,7 +98,6 @@ func defaultIdempotency() *IdempotencyConfig {
 		InFlight:    "wait",
 		Wait:        5 * time.Second,
 		Unknown:     "auto",
-		Store:       slices.Clone(defaultStore),
 		MaxResponse: 256 << 10,
 	}
 }
@@ -98,6 +107,10 @@ func newDefault(t reflect.Type) reflect.Value {
 	switch t {
 	case reflect.TypeFor[PoolConfig]():
 		return reflect.ValueOf(defaultPool())
+	case reflect.TypeFor[SQLSource]():
+		return reflect.ValueOf(&SQLSource{Means: MeansRemaining})
+	case reflect.TypeFor[HTTPSource]():
+		return reflect.ValueOf(&HTTPSource{Means: MeansRemaining})
 	case reflect.TypeFor[RuleConfig]():
 		return reflect.ValueOf(defaultRule())
 	case reflect.TypeFor[IdempotencyConfig]():
@@ -112,6 +125,9 @@ func resolve(cfg *Config) {
 		if idem := r.Idempotency; idem != nil {
 			if idem.Group == "" {
 				idem.Group = r.Name
+			}
+			if idem.Store == nil {
+				idem.Store = r.defaultStore()
 			}
 			if idem.Unknown == "auto" {
 				idem.Unknown = "reject"

@@ -12,6 +12,8 @@ func (v *validator) pool(p place, name string, pool *PoolConfig) {
 	checkName(p, name)
 	if at := p.field("capacity"); !at.written {
 		at.faultf("is required: it %s", wantCapacity)
+	} else {
+		v.truth(at, pool.Capacity.Truth)
 	}
 	for i, r := range v.cfg.Rules {
 		if r.Pool != name {

@@ -29,46 +29,18 @@ func (v *validator) rules(p place) {
 
 func (v *validator) rule(p place, r *RuleConfig) {
 	v.match(p.field("match"), &r.Match)
-	v.units(p, r)
+	v.action(p, r)
 	v.variables(p, r)
 	v.limits(p, r)
 	if r.Idempotency != nil {
 		v.idempotency(p.field("idempotency"), r)
+		v.probe(p, r)
 	}
 	v.outcomes(p.field("outcomes"), r)
-	v.retry(p.field("retry"), &r.Retry)
+	v.retry(p.field("retry"), r)
 	v.answers(p.field("answers"), r.Answers)
 	if _, err := newCharset(r.Charset); err != nil {
 		p.field("charset").faultf("%s", err)
-	}
-}
-
-// units checks what a rule takes units from, and what it may not name without.
-func (v *validator) units(p place, r *RuleConfig) {
-	pool, slot, units := p.field("pool"), p.field("slot"), p.field("units")
-	if r.Action == "guard" {
-		if r.Pool != "" {
-			pool.faultf("a guard takes no units: remove the pool, or write action: book")
-		}
-		if len(r.Units) > 0 {
-			units.faultf("a guard takes no units: remove the line, or write action: book")
-		}
-		return
-	}
-	if r.Action == "book" {
-		if r.Pool == "" {
-			pool.faultf("is required for action book: name one of pools, or write action: guard for dedupe and limits only")
-		}
-		if len(r.Slot) == 0 && !(slot.written && slot.broken()) {
-			slot.faultf("is required for action book: write where the request says what is booked, such as path:lesson")
-		}
-	}
-	pools := v.doc.top().field("pools")
-	if r.Pool != "" && !pools.field(r.Pool).written && !pools.hidesKeys() {
-		pool.faultf("there is no pool %s%s", r.Pool, didYouMean(r.Pool, sortedKeys(v.cfg.Pools)))
-	}
-	if len(r.Units) > 1 {
-		units.faultf("takes one extractor, not a list of %d", len(r.Units))
 	}
 }
 
@@ -148,11 +120,15 @@ func (v *validator) idempotency(p place, r *RuleConfig) {
 	if idem.Group != r.Name {
 		checkName(p.field("group"), idem.Group)
 	}
-	kept := []string{"booked", "duplicate", "refused", "sold_out"}
-	if r.Action != "book" {
-		kept = []string{"done", "booked", "duplicate", "refused", "sold_out"}
-	}
-	checkOutcomes(p.field("store"), idem.Store, kept, "an answer can be kept when it is")
+	checkOutcomes(p.field("store"), idem.Store, keptOutcomes[r.Action], "an answer can be kept when it is")
+}
+
+// keptOutcomes are what `store` may name, by action.
+var keptOutcomes = map[string][]string{
+	"book":    {"booked", "duplicate", "refused", "sold_out"},
+	"guard":   {"done", "booked", "duplicate", "refused", "sold_out"},
+	"cancel":  {"done", "refused"},
+	"confirm": {"done", "refused"},
 }
 
 func checkOutcomes(p place, list []Outcome, allowed []string, meaning string) {
@@ -163,7 +139,11 @@ func checkOutcomes(p place, list []Outcome, allowed []string, meaning string) {
 	}
 }
 
-func (v *validator) retry(p place, r *RetryConfig) {
+func (v *validator) retry(p place, rule *RuleConfig) {
+	r := &rule.Retry
+	if on := p.field("on"); rule.settles() && len(r.On) > 0 {
+		on.faultf("has no place with action %s, whose answers are never busy: remove it, the client may try again", rule.Action)
+	}
 	checkOutcomes(p.field("on"), r.On, []string{"busy"}, "only what the backend did not execute may be sent again, that is")
 	if r.Backoff > r.MaxBackoff {
 		p.field("backoff").faultf("%s is more than max_backoff, which is %s", FormatDuration(r.Backoff), FormatDuration(r.MaxBackoff))

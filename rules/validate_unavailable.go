@@ -18,14 +18,7 @@ var unavailable = []struct {
 	{"store.encrypt_old_keys", set, "encryption"},
 	{"log.access", set, "the access log"},
 	{"tracing.otlp_endpoint", set, "tracing"},
-	{"pools.*.capacity", truth, "a truth source"},
-	{"pools.*.pending_ttl", set, "pending_ttl"},
 	{"pools.*.reject_cache", set, "reject_cache"},
-	{"rules.*.action", is("cancel"), "action: cancel"},
-	{"rules.*.action", is("confirm"), "action: confirm"},
-	{"rules.*.reference", set, "reference"},
-	{"rules.*.hold", set, "hold"},
-	{"rules.*.idempotency.unknown", is("probe"), "unknown: probe"},
 	{"rules.*.idempotency.issue", set, "issue"},
 	{"rules.*.idempotency.derive", set, "derive"},
 	{"rules.*.mode", is("shadow"), "mode: shadow"},
@@ -34,11 +27,6 @@ var unavailable = []struct {
 func set(v any) bool {
 	value := reflect.ValueOf(v)
 	return !value.IsZero() && (value.Kind() != reflect.Slice || value.Len() > 0)
-}
-
-func truth(v any) bool {
-	kind := v.(Capacity).Kind
-	return kind == CapacitySQL || kind == CapacityHTTP
 }
 
 func is(word any) func(any) bool  { return func(v any) bool { return v == word } }

@@ -21,10 +21,17 @@ const (
 	CapacityHTTP                        // truth by a request to the backend
 )
 
-// Capacity of a pool's slots. Units counts only for CapacityNumber.
+// Capacity of a pool's slots.
 type Capacity struct {
 	Kind  CapacityKind
-	Units int64
+	Units int64        // CapacityNumber
+	Truth *TruthConfig // CapacitySQL and CapacityHTTP, nil for others
+}
+
+// Recovers reports whether a look at the pool's truth corrects what the store
+// counts. MeansCapacity only sets the total.
+func (c Capacity) Recovers() bool {
+	return c.Truth != nil && c.Truth.Means() != MeansCapacity
 }
 
 // Source is where an extractor reads.
