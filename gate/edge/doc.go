@@ -21,7 +21,8 @@
 //
 // Expect: 100-continue is answered where the handling first reads the body. Up to
 // there it runs as a coroutine inside fasthttp's ExpectHandler (expect.go): what is
-// decided from the head alone, max_body among it, is answered without 100.
+// decided from the head alone, max_body among it, is answered without 100. Where the
+// rule does not read the body that is the whole decision (gate/body.go).
 //
 // # Conformance
 //
@@ -38,7 +39,7 @@
 //	9110 7.8    Upgrade: tunnelled, but for HTTP and TLS        TestTunnel, TestUpgradesThatAreNotPassedOn
 //	9110 6.5    trailers: announced ones pass, others do not,   TestTrailers
 //	            those of gated requests are dropped
-//	9110 10.1.1 Expect: answered here, not handed on            TestExpectContinue, TestExpectRefusedBeforeTheBody
+//	9110 10.1.1 Expect: answered here, not handed on            TestExpectContinue, TestExpectIsDecidedByTheRule
 //	9110 15.2   1xx: 100, 102, 103 dropped, 101 unasked refused TestScenarios u
 //	9112 2.2    empty lines before a request are ignored        TestUnusualHeadsPass
 //	9112 2.2    a bare LF ends a request line, no field line;   TestUnusualHeadsPass, TestStrictHeads

@@ -11,7 +11,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/slotgate/slotgate/gate"
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/upstream"
 	"github.com/slotgate/slotgate/rules"
@@ -147,99 +146,6 @@ func TestUnusualHeadsPass(t *testing.T) {
 		}
 		if resp.StatusCode != 200 || body != test.want {
 			t.Errorf("%q: %d %q", test.raw, resp.StatusCode, body)
-		}
-	}
-}
-
-func TestExpectContinue(t *testing.T) {
-	f := start(t, echo(t).URL, nil)
-	for _, path := range []string{"/x", "/book"} {
-		c := dial(t, f.addr)
-		c.send("POST " + path + " HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
-		if resp, err := http.ReadResponse(c.in, nil); err != nil || resp.StatusCode != 100 {
-			t.Fatalf("%s: %v %v", path, resp, err)
-		}
-		c.send("abc")
-		if _, body := c.answer("POST"); body != "POST "+path+" abc" {
-			t.Fatalf("%s: %q", path, body)
-		}
-	}
-}
-
-// A client that waits is answered without 100 where its body is not needed, and
-// the connection, on which the body may be under way, ends.
-func TestExpectRefusedBeforeTheBody(t *testing.T) {
-	soldOut := &testGate{serve: func(*gate.Request) *gate.Reply { return own(decision.DecisionSoldOut) }}
-	for _, test := range []struct {
-		name, path, length string
-		gate               *testGate
-		status             int
-	}{
-		{"decided from the head", "/book", "3", soldOut, 409},
-		{"over max_body", "/book", "3000000", nil, 413},
-		{"refused by the edge", "/a%zz", "3", nil, 400},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			f := start(t, echo(t).URL, test.gate)
-			c := dial(t, f.addr)
-			c.send("POST " + test.path + " HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: " + test.length + "\r\n\r\n")
-			resp, body := c.answer("POST")
-			if resp.StatusCode != test.status || !resp.Close || len(body) == 0 {
-				t.Fatalf("%d, close %v, %q", resp.StatusCode, resp.Close, body)
-			}
-			if !c.closed() {
-				t.Fatal("the connection stays open")
-			}
-		})
-	}
-}
-
-// 100 (Continue) keeps its place behind the answers to requests sent ahead.
-func TestExpectBehindAnotherRequest(t *testing.T) {
-	f := start(t, echo(t).URL, nil)
-	for _, path := range []string{"/x", "/book"} {
-		c := dial(t, f.addr)
-		c.send("GET /first HTTP/1.1\r\nHost: x\r\n\r\nPOST " + path + " HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
-		if _, body := c.answer("GET"); body != "GET /first " {
-			t.Fatalf("%q", body)
-		}
-		if resp, err := http.ReadResponse(c.in, nil); err != nil || resp.StatusCode != 100 {
-			t.Fatalf("%s: %v %v", path, resp, err)
-		}
-		c.send("abcGET /last HTTP/1.1\r\nHost: x\r\n\r\n")
-		if _, body := c.answer("POST"); body != "POST "+path+" abc" {
-			t.Fatalf("%q", body)
-		}
-		if _, body := c.answer("GET"); body != "GET /last " {
-			t.Fatalf("%q", body)
-		}
-	}
-}
-
-// A client that gets its 100 and sends nothing, or goes, leaves nothing behind
-// (the fixture looks at the budget).
-func TestExpectWithoutABody(t *testing.T) {
-	for _, path := range []string{"/x", "/book"} {
-		f := start(t, echo(t).URL, nil, func(c *rules.ServerConfig) {
-			c.ReadTimeout, c.IdleTimeout = 50*time.Millisecond, 50*time.Millisecond
-		})
-		head := "POST " + path + " HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"
-		c := dial(t, f.addr)
-		c.send(head)
-		if resp, err := http.ReadResponse(c.in, nil); err != nil || resp.StatusCode != 100 {
-			t.Fatalf("%s: %v %v", path, resp, err)
-		}
-		if resp, body := c.answer("POST"); resp.StatusCode != 408 {
-			t.Fatalf("%s: %d %q", path, resp.StatusCode, body)
-		}
-		gone := dial(t, f.addr)
-		gone.send(head)
-		if resp, err := http.ReadResponse(gone.in, nil); err != nil || resp.StatusCode != 100 {
-			t.Fatalf("%s: %v %v", path, resp, err)
-		}
-		_ = gone.Close()
-		if resp, _ := ask(t, f.addr, "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na"); resp.StatusCode != 200 {
-			t.Fatal(resp.StatusCode)
 		}
 	}
 }
