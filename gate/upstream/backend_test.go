@@ -34,7 +34,12 @@ type script func(c net.Conn, in *bufio.Reader, n int)
 
 func startBackend(t testing.TB, play script) *backend {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	return startBackendAt(t, "127.0.0.1:0", play)
+}
+
+func startBackendAt(t testing.TB, addr string, play script) *backend {
+	t.Helper()
+	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

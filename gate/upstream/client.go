@@ -60,6 +60,7 @@ type Exchange struct {
 // concurrent use.
 type Client struct {
 	target    target
+	dialer    net.Dialer
 	connect   time.Duration
 	timeout   time.Duration
 	idle      time.Duration

@@ -30,12 +30,12 @@ type conn struct {
 }
 
 // dial connects until the deadline, at most for connect_timeout, TLS handshake
-// included.
+// included. A name is resolved each time, and of several addresses, IPv6 and IPv4,
+// the first that accepts is taken (RFC 8305).
 func (c *Client) dial(deadline time.Time) (*conn, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), earlier(deadline, time.Now().Add(c.connect)))
 	defer cancel()
-	var d net.Dialer
-	nc, err := d.DialContext(ctx, c.target.network, c.target.address)
+	nc, err := c.dialer.DialContext(ctx, c.target.network, c.target.address)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the backend: %w", err)
 	}

@@ -18,6 +18,7 @@ var errPoolFull = errors.New("every connection to the backend is in use (upstrea
 type pool struct {
 	dial      func(deadline time.Time) (*conn, error)
 	keepAlive time.Duration
+	maxAge    time.Duration
 	inUse     chan struct{}
 
 	mu     sync.Mutex
@@ -27,7 +28,7 @@ type pool struct {
 }
 
 func newPool(dial func(time.Time) (*conn, error), maxInUse int, keepAlive time.Duration) *pool {
-	return &pool{dial: dial, keepAlive: keepAlive, inUse: make(chan struct{}, maxInUse)}
+	return &pool{dial: dial, keepAlive: keepAlive, maxAge: maxConnAge, inUse: make(chan struct{}, maxInUse)}
 }
 
 // get returns a connection that was quiet a moment ago: idle, open and without a
@@ -90,7 +91,7 @@ func (p *pool) pop() *conn {
 func (p *pool) put(c *conn) {
 	defer func() { <-p.inUse }()
 	c.idleSince = time.Now()
-	if c.idleSince.Sub(c.born) > maxConnAge || c.SetDeadline(time.Time{}) != nil {
+	if c.idleSince.Sub(c.born) > p.maxAge || c.SetDeadline(time.Time{}) != nil {
 		_ = c.Close()
 		return
 	}
