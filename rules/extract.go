@@ -46,7 +46,7 @@ func (r *Rule) Extract(req *Request, m *Match, maxBody int64) (Facts, *Refusal) 
 	if f.Scope, refusal = x.identity(r.scope); refusal != nil {
 		return Facts{}, refusal
 	}
-	if refusal = x.checkFormMethod(); refusal != nil {
+	if refusal = x.checkBodyMethod(); refusal != nil {
 		return Facts{}, refusal
 	}
 	if f.Fingerprint, refusal = x.fingerprint(&f); refusal != nil {

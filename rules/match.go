@@ -10,7 +10,7 @@ import (
 //
 // While r.Body is nil, method, path, host and headers decide, so that it works
 // before the body has been read. Match.NeedsBody then tells that the body may change
-// the result, by a form's _method: read it and call Match again.
+// the result, by a _method field: read it and call Match again.
 //
 // A request that backends may route in more than one way (its path has several
 // readings, its method an override) is tried in every way. One rule in all of them
@@ -27,9 +27,9 @@ func (s *Set) Match(r *Request) (Match, *Refusal) {
 	var methodBuf [maxMethods]string
 	s.dialect.inHead(r, &asked)
 	methods := s.dialect.methodsOf(r.Method, &asked, methodBuf[:0])
-	formMay := s.dialect.formMayOverride(r)
+	bodyMay := s.dialect.bodyMayOverride(r)
 	if err != nil {
-		if asked.malformed || formMay {
+		if asked.malformed || bodyMay {
 			methods = append(methodBuf[:0], anyMethod)
 		}
 		if r.Path == "" || r.Path[0] != '/' || t.mayMatch(methods) {
@@ -37,13 +37,13 @@ func (s *Set) Match(r *Request) (Match, *Refusal) {
 		}
 		return Match{}, nil
 	}
-	if formMay && t.formMatters(methods, &paths) {
+	if bodyMay && t.bodyMatters(methods, &paths) {
 		if r.Body == nil {
 			m, refusal := t.decide(methods, &paths, asked.malformed)
 			m.NeedsBody = refusal == nil
 			return m, refusal
 		}
-		if refusal := s.dialect.inForm(r, &asked, s.maxBody); refusal != nil {
+		if refusal := s.dialect.inBody(r, &asked, s.maxBody); refusal != nil {
 			return Match{}, refusal
 		}
 		methods = s.dialect.methodsOf(r.Method, &asked, methodBuf[:0])
@@ -80,8 +80,8 @@ func (t *trial) decide(methods []string, paths *readings, malformed bool) (found
 	return found, nil
 }
 
-// formMatters reports whether another method than these could change the rule.
-func (t *trial) formMatters(methods []string, paths *readings) bool {
+// bodyMatters reports whether another method than these could change the rule.
+func (t *trial) bodyMatters(methods []string, paths *readings) bool {
 	lax := t.set.dialect.lax
 	for i := range paths.count() {
 		p, ok := paths.at(i)
@@ -91,7 +91,7 @@ func (t *trial) formMatters(methods []string, paths *readings) bool {
 		for _, r := range t.set.Rules {
 			admitted := slices.ContainsFunc(methods, r.admitsMethod)
 			// With lax, a rule that fits already goes on to fit.
-			if (!admitted || !lax && len(r.Match.Methods) > 0) && t.fits(r, anyMethod, &p) {
+			if (!admitted || !lax && len(r.Match.Methods) > 0) && t.fits(r, anyMethod, &p) != nil {
 				return true
 			}
 		}
@@ -112,23 +112,30 @@ const anyMethod = ""
 // match returns the first rule that fits one method and one reading of the path.
 func (t *trial) match(method string, p *reading) Match {
 	for _, r := range t.set.Rules {
-		if t.fits(r, method, p) {
-			return Match{Rule: r, Method: method, Path: p.String(), Params: r.template.bind(p)}
+		if route := t.fits(r, method, p); route != nil {
+			return Match{Rule: r, Method: method, Path: p.String(), Params: route.bind(p)}
 		}
 	}
 	return Match{}
 }
 
-func (t *trial) fits(r *Rule, method string, p *reading) bool {
+// fits returns the route by which a rule fits one method and one reading of the path.
+func (t *trial) fits(r *Rule, method string, p *reading) *Template {
 	d := t.set.dialect
 	if r.loose && p.is&readByDialect == 0 || !r.loose && p.is&normalForm == 0 {
-		return false
+		return nil
 	}
 	if !r.loose {
 		d = nil
 	}
-	return r.template.fits(p, d) && t.headFits(r, method) &&
-		(len(r.params) == 0 || r.admitsParams(r.template.bind(p))) && !r.excepts(p)
+	for i := range r.routes {
+		route := &r.routes[i]
+		if route.fits(p, d) && t.headFits(r, method) &&
+			(len(r.params) == 0 || r.admitsParams(route.bind(p))) && !r.excepts(p) {
+			return route
+		}
+	}
+	return nil
 }
 
 // mayMatch reports whether some rule could mean a path that has no normal form.
@@ -141,8 +148,9 @@ func (t *trial) mayMatch(methods []string) bool {
 				continue
 			}
 			for _, r := range t.set.Rules {
+				means := func(route Template) bool { return route.mayFit(&p, d) }
 				fits := func(method string) bool { return t.headFits(r, method) }
-				if r.template.mayFit(&p, d) && slices.ContainsFunc(methods, fits) {
+				if slices.ContainsFunc(r.routes, means) && slices.ContainsFunc(methods, fits) {
 					return true
 				}
 			}

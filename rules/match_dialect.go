@@ -13,11 +13,15 @@ package rules
 //	                         +    +    +      +        -       +     … or literal text
 //	letter case of literals  +    +    -      +        -       +     ignored
 //	".format" at the end     any  (1)  any    -       any     (2)    dropped
-//	front controller, more   +    +    -      -        -       +     of .php, of .aspx
-//	  path after a script
+//	a script's other paths   +    +    -      -        -       +     of .php, of .aspx
+//	  (match_script.go)
+//	dots and blanks at the   +    -    -      -        -       +     of literals
+//	  end, "::$DATA"
+//	"/(S(id))"               +    -    -      -        -       +     dropped
 //	override by header       (3)  (4)  (4)   (3)       -      (4)    on POST (any: on all)
 //	  by _method in query    +    +    -      +        +       -
 //	  by _method in a form   +    +    +      +        +       -     on POST
+//	  by _method in JSON     +    +    -      +        -       -     … or not
 //	JSON integers > 2^53     -    -    -      +        -       -     rounded
 //
 // (1) .php .html .json .xml, after literals. (2) .aspx .json .xml, after literals.
@@ -29,11 +33,13 @@ package rules
 // "any" tries the method that was sent too, and so does every dialect where an
 // override is empty, no method there, or where only some look for it.
 //
-// Sources: Apache AcceptPathInfo, MergeSlashes and MultiViews, nginx merge_slashes,
-// Symfony Request.getMethod, Rails routing "(.:format)", Rack::MethodOverride,
-// Express strict and caseSensitive, method-override, Spring UrlPathHelper,
-// suffixPatternMatch and HiddenHttpMethodFilter, Tomcat CoyoteAdapter, Kestrel dot
-// segment removal, IIS PATH_INFO, ASP.NET Core HttpMethodOverrideMiddleware.
+// Sources: Apache AcceptPathInfo, DirectoryIndex, MergeSlashes and MultiViews, nginx
+// merge_slashes and try_files, Symfony Request.getMethod, Laravel
+// Request.createFromBase, Rails routing "(.:format)", Rack::MethodOverride, Express
+// strict and caseSensitive, method-override, Spring UrlPathHelper, suffixPatternMatch
+// and HiddenHttpMethodFilter, Tomcat CoyoteAdapter, Kestrel dot segment removal, IIS
+// PATH_INFO, ASP.NET FriendlyUrls and cookieless sessions, ASP.NET Core
+// HttpMethodOverrideMiddleware.
 type dialect struct {
 	// lax tries the method that was sent next to what overrides it.
 	lax bool
@@ -44,10 +50,13 @@ type dialect struct {
 	foldsCase       bool
 	formats         formats
 	scripts         []string // extensions, lower case
+	multiViews      bool     // /index/… is /index.php/…
+	windows         bool     // names are those of files on Windows, by way of ASP.NET
 
 	headers     []string // that override the method
 	query, form bool     // _method there does
 	plainForms  bool     // … unless it is multipart
+	json        bool     // _method in JSON may
 	methods     []string // that an override may name
 
 	doubles bool // JSON integers beyond 2^53 are rounded
@@ -67,14 +76,14 @@ var (
 		"any": {
 			lax: true, keepsDots: true, keepsParameters: true, dropsParameters: true, foldsCase: true,
 			formats: formats{every: true},
-			scripts: []string{".php", ".phtml", ".aspx", ".ashx", ".asmx"},
-			headers: overrideHeaders, query: true, form: true,
+			scripts: []string{".php", ".phtml", ".aspx", ".ashx", ".asmx"}, multiViews: true, windows: true,
+			headers: overrideHeaders, query: true, form: true, json: true,
 		},
 		"php": {
 			keepsParameters: true, foldsCase: true,
 			formats: formats{literals: []string{".php", ".html", ".json", ".xml"}},
-			scripts: []string{".php", ".phtml"},
-			headers: overrideHeaders[:1], query: true, form: true, methods: commonMethods,
+			scripts: []string{".php", ".phtml"}, multiViews: true,
+			headers: overrideHeaders[:1], query: true, form: true, json: true, methods: commonMethods,
 		},
 		"rack": {
 			keepsDots: true, keepsParameters: true,
@@ -83,7 +92,7 @@ var (
 		},
 		"express": {
 			keepsDots: true, keepsParameters: true, foldsCase: true,
-			headers: overrideHeaders, query: true, form: true, plainForms: true, methods: commonMethods,
+			headers: overrideHeaders, query: true, form: true, plainForms: true, json: true, methods: commonMethods,
 			doubles: true,
 		},
 		"spring": {
@@ -94,7 +103,7 @@ var (
 		"aspnet": {
 			keepsParameters: true, foldsCase: true,
 			formats: formats{literals: []string{".aspx", ".json", ".xml"}},
-			scripts: []string{".aspx", ".ashx", ".asmx"},
+			scripts: []string{".aspx", ".ashx", ".asmx"}, windows: true,
 			headers: overrideHeaders[:1], methods: commonMethods,
 		},
 	}

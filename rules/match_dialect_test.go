@@ -1,16 +1,6 @@
 package rules
 
-import (
-	"testing"
-)
-
-// setFor is testSet before a backend of the given dialect.
-func setFor(t testing.TB, name string, list ...*RuleConfig) *Set {
-	t.Helper()
-	s := testSet(t, list...)
-	s.dialect = dialectNamed(name)
-	return s
-}
+import "testing"
 
 // dialectCase is what each dialect makes of a path or method; a name without an
 // entry is as any.
@@ -83,7 +73,7 @@ func TestDialectPaths(t *testing.T) {
 		{"POST /api/slots/S1/reservations.do", in, map[string]string{"express": "-", "aspnet": "-", "php": "-"}},
 		{"POST /api/slots/S1/reservations.aspx", in, map[string]string{"express": "-", "php": "-"}},
 		{"POST /api/slots/S1/reservations.csv", in, map[string]string{"express": "-", "aspnet": "-", "php": "-"}},
-		{"POST /api/slots/S1/reservations.", in, map[string]string{"express": "-", "aspnet": "-", "php": "-"}},
+		{"POST /api/slots/S1/reservations.", "in POST /api/slots/S1/reservations. slot=S1", map[string]string{"express": "-", "php": "-", "rack": in, "spring": in}},
 		{"POST /api/slots/S1/.json", "-", nil},
 		{"POST /api/slots.json/S1/reservations", "-", nil},
 		{"POST /api/slots/v1.5/reservations", "in POST /api/slots/v1.5/reservations slot=v1.5", nil},

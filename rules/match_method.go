@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// methodField is the query or form field by which many frameworks override POST.
+// methodField is the field, of the query, a form or JSON, by which many frameworks
+// override POST.
 const methodField = "_method"
 
 // maxMethods bounds the different methods one request may ask for.
@@ -86,28 +87,34 @@ func (d *dialect) methodsOf(sent string, o *overrides, buf []string) []string {
 	return buf
 }
 
-// formMayOverride reports whether the body could be a form whose _method field
-// overrides the method, as far as the head tells. Rack reads a body without a label
-// as a form.
-func (d *dialect) formMayOverride(r *Request) bool {
+// bodyMayOverride reports whether the body could have a _method field that overrides
+// the method, as far as the head tells. Rack reads a body without a label as a form;
+// Laravel reads JSON wherever the label has the word.
+func (d *dialect) bodyMayOverride(r *Request) bool {
 	if !d.form || !strings.EqualFold(r.Method, "POST") {
 		return false
 	}
 	label, _, refusal := findHeader(r.Header, "Content-Type", "")
 	var b bodyText
 	_, ok := b.classify(label)
-	return refusal != nil || !ok || b.kind.isForm() || b.kind == bodyUnlabelled
+	return refusal != nil || !ok || b.kind.isForm() || b.kind == bodyUnlabelled ||
+		d.json && (b.kind == bodyJSON || b.kind == bodyOther && strings.Contains(strings.ToLower(label), "json"))
 }
 
-// inForm gathers the override of the form that r.Body is. It is sure to count only in
+// inBody gathers the override of the body that r.Body is. It is sure to count only in
 // a plain form with a label: few backends undo a content coding, one reads a form
-// without a label, and Express needs a module for multipart.
-func (d *dialect) inForm(r *Request, o *overrides, maxBody int64) *Refusal {
+// without a label, Express needs a module for multipart, and a function of the
+// application's own for JSON, which in PHP only Laravel makes fields of.
+func (d *dialect) inBody(r *Request, o *overrides, maxBody int64) *Refusal {
 	x := extraction{rule: methodRule, req: r, maxBody: maxBody}
 	if refusal := x.body.load(&x); refusal != nil {
 		return refusal
 	}
-	value, found, refusal := x.readFormMethod()
+	read := x.readFormMethod
+	if x.body.kind == bodyJSON || x.body.kind == bodyOther {
+		read = x.readJSONMethod
+	}
+	value, found, refusal := read()
 	if refusal != nil || !found {
 		return refusal
 	}
@@ -117,10 +124,16 @@ func (d *dialect) inForm(r *Request, o *overrides, maxBody int64) *Refusal {
 	return nil
 }
 
-// methodRule reads a body as a form unless it is labelled as another thing.
-var methodRule = &Rule{anyCharset: true}
+// methodRule reads nothing but _method, of a body that is a form unless its label says
+// another thing.
+var methodRule = &Rule{anyCharset: true, pointers: methodPointer, pointerCount: 1}
 
 var methodSource = source{Extractor: Extractor{Source: FromForm, Name: methodField}, label: "form:" + methodField, folded: methodField}
+
+// methodMember is methodSource in JSON, where a number is no method anyway.
+var methodMember = source{Extractor: Extractor{Source: FromJSON, Name: "/" + methodField}, label: "json:/" + methodField, count: true}
+
+var methodPointer = &jsonNode{index: -1, pointer: -1, children: []*jsonNode{{token: methodField, folding: []byte(methodField), index: -1}}}
 
 func (x *extraction) readFormMethod() (value string, found bool, refusal *Refusal) {
 	v := namedValue{label: methodSource.label}
@@ -130,24 +143,39 @@ func (x *extraction) readFormMethod() (value string, found bool, refusal *Refusa
 	return v.result()
 }
 
-// checkFormMethod refuses a form whose _method field would make the request one of
-// another rule than it was matched with. A form that cannot be read is refused where
-// a source needs it, not here.
-func (x *extraction) checkFormMethod() *Refusal {
-	if !x.rule.readsBody || !x.rule.set.dialect.form || x.body.load(x) != nil || !x.body.kind.isForm() || x.form.load(x) != nil {
+func (x *extraction) readJSONMethod() (value string, found bool, refusal *Refusal) {
+	own := extraction{rule: methodRule, req: x.req, body: x.body, json: jsonBody{checked: x.json.checked, valid: x.json.valid}}
+	return own.findJSON(&methodMember)
+}
+
+// checkBodyMethod refuses a body whose _method field would make the request one of
+// another rule than it was matched with, because the rule's body_as reads it as what
+// its label does not say. A body that cannot be read is refused where a source needs
+// it, not here.
+func (x *extraction) checkBodyMethod() *Refusal {
+	d := x.rule.set.dialect
+	if !x.rule.readsBody || !d.form || x.body.load(x) != nil {
 		return nil
 	}
-	value, found, refusal := x.readFormMethod()
+	read := x.readFormMethod
+	switch {
+	case x.body.kind.isForm() && x.form.load(x) == nil:
+	case d.json && x.body.kind == bodyJSON && x.rule.BodyAs == "json" && x.json.check(x.body.text):
+		read = x.readJSONMethod
+	default:
+		return nil
+	}
+	value, found, refusal := read()
 	if refusal != nil || !found || value == "" {
 		return refusal
 	}
 	if !isToken(value) {
-		return refuse(RefuseAmbiguous, "the form's %s is not a method", methodField)
+		return refuse(RefuseAmbiguous, "the body's %s is not a method", methodField)
 	}
 	other := *x.req
 	other.Method = value
 	if m, refusal := x.rule.set.Match(&other); refusal != nil || m.Rule != nil && m.Rule != x.rule {
-		return refuse(RefuseAmbiguous, "the form's %s makes the request fit another rule", methodField)
+		return refuse(RefuseAmbiguous, "the body's %s makes the request fit another rule", methodField)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ func route(s *Set, r *Request) (text string, needsBody bool) {
 	return matchText(m, refusal), needsBody
 }
 
-func TestMatchFormMethod(t *testing.T) {
+func TestMatchBodyMethod(t *testing.T) {
 	const multipart = "Content-Type: multipart/form-data; boundary=b"
 	put := multipartBody("b", methodField, "", "", "put")
 	list := func() []*RuleConfig {
@@ -36,7 +36,6 @@ func TestMatchFormMethod(t *testing.T) {
 		{"POST /d/1", "", []string{formType}, true, map[string]string{"": "-"}},
 		{"POST /d/1", "_method=DELETE", nil, true, map[string]string{"": del, "aspnet": "-"}},
 		{"POST /d/1", "_method=DELETE", []string{"Content-Type: text/plain"}, false, map[string]string{"": "-"}},
-		{"POST /d/1", `{"_method":"DELETE"}`, []string{jsonType}, false, map[string]string{"": "-"}},
 		{"PUT /d/1", "_method=DELETE", []string{formType}, false, map[string]string{"": "-"}},
 		{"POST /other", "_method=DELETE", []string{formType}, false, map[string]string{"": "-"}},
 		{"POST /d/1", multipartBody("b", methodField, "", "", "DELETE"), []string{multipart}, true, map[string]string{"": del, "aspnet": "-"}},
@@ -60,6 +59,27 @@ func TestMatchFormMethod(t *testing.T) {
 		{"POST /d/1", "+.method=DELETE", []string{formType}, true, map[string]string{"": "ambiguous", "aspnet": "-"}},
 		{"POST /d/1", "_method[]=DELETE", []string{formType}, true, map[string]string{"": "ambiguous", "aspnet": "-"}},
 		{"POST /d/1", "a=1;_method=DELETE", []string{formType}, true, map[string]string{"": "ambiguous", "aspnet": "-"}},
+		// In JSON it is an override to Laravel, and to Express if the application says so.
+		{"POST /d/1", `{"a":1,"_method":"DELETE"}`, []string{jsonType}, true, map[string]string{"": "-", "any": del, "php": del, "express": del}},
+		{"POST /d/1", `{"a":1,"\u005fmethod":"delete"}`, []string{"Content-Type: application/vnd.api+json; charset=utf-8"}, true, map[string]string{"": "-", "any": del, "php": del, "express": del}},
+		{"POST /d/1", gzipped(`{"_method":"DELETE"}`), []string{jsonType, "Content-Encoding: gzip"}, true, map[string]string{"": "-", "any": del, "php": del, "express": del}},
+		{"POST /b/1", `{"_method":"put"}`, []string{jsonType}, true, map[string]string{"": post, "any": "ambiguous", "php": "ambiguous", "express": "ambiguous"}},
+		{"POST /b/1", `{"_method":"DELETE"}`, []string{jsonType}, true, map[string]string{"": post}},
+		{"POST /b/1", `{"_method":"POST"}`, []string{jsonType}, true, map[string]string{"": post}},
+		{"POST /b/1", `{"x":{"_method":"PUT"}}`, []string{jsonType}, true, map[string]string{"": post}},
+		{"POST /b/1", `{"_method":null}`, []string{jsonType}, true, map[string]string{"": post}},
+		{"POST /b/1", `{"_method":["PUT"]}`, []string{jsonType}, true, map[string]string{"": post}},
+		{"POST /b/1", `[{"_method":"PUT"}]`, []string{jsonType}, true, map[string]string{"": post}},
+		{"POST /b/1", `{"_method":7}`, []string{jsonType}, true, map[string]string{"": post}},
+		{"POST /b/1", `{"_method":""}`, []string{jsonType}, true, map[string]string{"": post}},
+		{"POST /b/1", ``, []string{jsonType}, true, map[string]string{"": post}},
+		{"PUT /d/1", `{"_method":"DELETE"}`, []string{jsonType}, false, map[string]string{"": "-"}},
+		{"POST /other", `{"_method":"DELETE"}`, []string{jsonType}, false, map[string]string{"": "-"}},
+		{"POST /d/1", `{"_method":"P T"}`, []string{jsonType}, true, map[string]string{"": "-", "any": "ambiguous", "php": "ambiguous", "express": "ambiguous"}},
+		{"POST /d/1", `{"_method":"PUT","_method":"DELETE"}`, []string{jsonType}, true, map[string]string{"": "-", "any": "ambiguous", "php": "ambiguous", "express": "ambiguous"}},
+		{"POST /d/1", "\ufeff" + `{"_method":"DELETE"}`, []string{jsonType}, true, map[string]string{"": "-", "any": "ambiguous", "php": "ambiguous", "express": "ambiguous"}},
+		{"POST /d/1", `{"_method":"DELETE"}`, []string{"Content-Type: application/jsonrequest"}, true, map[string]string{"": "-", "any": "ambiguous", "php": "ambiguous", "express": "ambiguous"}},
+		{"POST /d/1", `{"_method":"DELETE"}`, []string{jsonType, "Content-Encoding: br"}, true, map[string]string{"": "-", "any": "unsupported", "php": "unsupported", "express": "unsupported"}},
 		// A form that cannot be read may be anything.
 		{"POST /d/1", "--b\nContent-Disposition: form-data; name=_method\n\nDELETE\n--b--", []string{multipart}, true, map[string]string{"": "ambiguous", "aspnet": "-"}},
 		{"POST /d/1", "_method=DELETE", []string{formType, "Content-Encoding: br"}, true, map[string]string{"": "unsupported", "aspnet": "-"}},
@@ -80,15 +100,17 @@ func TestMatchFormMethod(t *testing.T) {
 	}
 }
 
-// A request without a form, or to a path where the method changes nothing, is never
+// A request without a form or JSON, or to a path where the method changes nothing, is never
 // held up.
 func TestMatchLeavesBodiesAlone(t *testing.T) {
 	s := testSet(t, testRule("post", "POST", "/b/{x}"))
 	for _, line := range []string{"POST /b/1", "POST /upload", "PUT /b/1", "GET /b/1"} {
-		r := testRequest(line, "", formType)
-		r.Body = nil
-		if m, refusal := s.Match(r); m.NeedsBody || refusal != nil {
-			t.Errorf("%s: %+v, %v", line, m, refusal)
+		for _, label := range []string{formType, jsonType} {
+			r := testRequest(line, "", label)
+			r.Body = nil
+			if m, refusal := s.Match(r); m.NeedsBody || refusal != nil {
+				t.Errorf("%s: %+v, %v", line, m, refusal)
+			}
 		}
 	}
 }

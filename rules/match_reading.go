@@ -58,6 +58,7 @@ const maxInlineSegments = 16
 //     ";" begins some where a container decodes before it looks
 //   - dot segments, resolved or text; and "//../", which goes up from the collapsed
 //     or from the empty segment
+//   - the session ids that ASP.NET takes out of paths
 //   - what a script in it or a front controller takes for the path
 //   - the suffix that names a format, see at
 type readings struct {
@@ -94,7 +95,12 @@ func readText(text string, d *dialect, buf []string) readings {
 			rs.others = d.dotReadings(append(rs.others, asRead(splitPath(t, nil, collapseFirst))), t)
 		}
 	}
-	if len(d.scripts) > 0 && strings.IndexByte(text, '.') >= 0 {
+	if d.windows {
+		if plain := dropSessionIDs(text); plain != text {
+			rs.others = append(rs.others, asRead(splitPath(plain, nil, collapseFirst)))
+		}
+	}
+	if d.mayFront(text) {
 		rs.others = d.frontReadings(rs.others, &rs.normal)
 		for i := range rs.others {
 			rs.others = d.frontReadings(rs.others, &rs.others[i])
@@ -136,28 +142,6 @@ func (d *dialect) dotReadings(list []reading, text string) []reading {
 		list = append(list, asRead(splitPath(text, nil, keepDots)))
 	}
 	return list
-}
-
-// frontReadings adds what a script in the path makes of it: its own path, as servers
-// find it, and what a front controller routes by, the path after it, behind the
-// application's folder or without it.
-func (d *dialect) frontReadings(list []reading, p *reading) []reading {
-	i := slices.IndexFunc(p.segments, d.isScript)
-	if i < 0 || i == len(p.segments)-1 || p.is&readByDialect == 0 {
-		return list
-	}
-	list = append(list, reading{segments: slices.Clone(p.segments[:i+1]), is: readByDialect})
-	list = append(list, reading{segments: slices.Clone(p.segments[i+1:]), slash: p.slash, is: readByDialect})
-	if i > 0 {
-		list = append(list, reading{segments: slices.Concat(p.segments[:i], p.segments[i+1:]), slash: p.slash, is: readByDialect})
-	}
-	return list
-}
-
-// isScript reports whether a segment names a script, after which a path may go on.
-func (d *dialect) isScript(segment string) bool {
-	dot := strings.LastIndexByte(segment, '.')
-	return dot > 0 && slices.ContainsFunc(d.scripts, func(s string) bool { return strings.EqualFold(s, segment[dot:]) })
 }
 
 // withoutFormat cuts the suffix off the last segment, if a backend may.

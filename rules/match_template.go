@@ -18,7 +18,11 @@ type Template struct {
 }
 
 // templateSegment is a literal, decoded, or a variable when name is set.
-type templateSegment struct{ literal, name string }
+type templateSegment struct {
+	literal, name string
+	script        bool // names a script, after which a path may go on
+	bare          bool // … without its extension, so that no other may follow
+}
 
 // ParseTemplate reads a path template. Literal parts are paths in normal form;
 // other letters may stand plain or percent-encoded.
@@ -147,12 +151,16 @@ func (t *Template) fits(p *reading, d *dialect) bool {
 	}
 	return t.shaped(p, d, func(segment, literal string) bool {
 		text := decodeSegment(segment)
-		return text == literal || d != nil && d.foldsCase && strings.EqualFold(text, literal)
+		return text == literal || d != nil && d.sameLiteral(text, literal)
 	})
 }
 
 // mayFit is fits for a suspect reading.
-func (t *Template) mayFit(p *reading, d *dialect) bool { return t.shaped(p, d, mayBe) }
+func (t *Template) mayFit(p *reading, d *dialect) bool {
+	return t.shaped(p, d, func(segment, literal string) bool {
+		return mayBe(segment, literal) || d.windows && mayBe(windowsName(segment), literal)
+	})
+}
 
 func (t *Template) shaped(p *reading, d *dialect, same func(segment, literal string) bool) bool {
 	n := len(t.segments)
@@ -172,7 +180,7 @@ func (t *Template) shaped(p *reading, d *dialect, same func(segment, literal str
 		if !same(p.segment(i), s.literal) {
 			return false
 		}
-		script = script || extra && d.isScript(p.segment(i))
+		script = script || s.script
 	}
 	return !extra || script
 }
@@ -181,7 +189,7 @@ func (t *Template) shaped(p *reading, d *dialect, same func(segment, literal str
 func (t *Template) endsFor(p *reading) bool {
 	last := len(p.segments) - 1
 	if last < len(t.segments) && t.segments[last].name == "" {
-		return p.is&cutLiteral != 0
+		return p.is&cutLiteral != 0 && !t.segments[last].bare
 	}
 	return p.is&cutVariable != 0
 }

@@ -57,8 +57,7 @@ func serve(s *Set, r *Request) (Match, Facts, *Refusal) {
 func dialectSets(t testing.TB) map[string]*Set {
 	sets := map[string]*Set{}
 	for name := range dialects {
-		sets[name] = referenceSet(t)
-		sets[name].dialect = dialectNamed(name)
+		sets[name] = referenceSet(t, name)
 	}
 	return sets
 }

@@ -24,7 +24,8 @@ type Rule struct {
 
 	// What Match looks at.
 	template  Template
-	loose     bool // book and guard rules match what backends route alike
+	loose     bool       // book and guard rules match what backends route alike
+	routes    []Template // the template, and what else backends run the same script for
 	params    map[string]*regexp.Regexp
 	except    []Template
 	pathNames []string // the variables that extractors read
@@ -98,6 +99,7 @@ func NewSet(cfg *Config) (*Set, error) {
 		}
 		s.Rules = append(s.Rules, r)
 	}
+	keepApart(s.Rules)
 	return s, nil
 }
 
@@ -124,6 +126,10 @@ func (r *Rule) prepareMatch() (err error) {
 		return err
 	}
 	r.loose = !r.Match.Exact && (r.Action == "book" || r.Action == "guard")
+	r.routes = []Template{r.template}
+	if r.loose {
+		r.routes = r.set.dialect.routesOf(r.template)
+	}
 	for name, pattern := range r.Match.Params {
 		re, err := regexp.Compile(`^(?:` + pattern + `)$`)
 		if err != nil {

@@ -38,10 +38,17 @@ func testRule(name, method, path string) *RuleConfig {
 
 func testSet(t testing.TB, list ...*RuleConfig) *Set {
 	t.Helper()
+	return setFor(t, "any", list...)
+}
+
+// setFor is testSet before a backend of the given dialect.
+func setFor(t testing.TB, name string, list ...*RuleConfig) *Set {
+	t.Helper()
 	s, err := NewSet(&Config{
-		Server: ServerConfig{MaxBody: 1 << 20},
-		Pools:  map[string]*PoolConfig{"lessons": {Capacity: Capacity{Kind: CapacityNumber, Units: 6}}, "learned": {Capacity: Capacity{Kind: CapacityLearned}}},
-		Rules:  list,
+		Server:   ServerConfig{MaxBody: 1 << 20},
+		Upstream: UpstreamConfig{Dialect: name},
+		Pools:    map[string]*PoolConfig{"lessons": {Capacity: Capacity{Kind: CapacityNumber, Units: 6}}, "learned": {Capacity: Capacity{Kind: CapacityLearned}}},
+		Rules:    list,
 	})
 	if err != nil {
 		t.Fatal(err)
