@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotgate/slotgate/gate/upstream"
 	"github.com/slotgate/slotgate/rules"
 )
 
@@ -70,6 +71,72 @@ func TestSlowClientsDelayNobody(t *testing.T) {
 	if late > 2 {
 		t.Fatalf("%d of %d requests took more than 100 ms: %v", late, len(took), took)
 	}
+}
+
+// A request that is not gated lasts as long as something moves, many times the
+// time-outs: ten here, a minute with the default ones under SLOTGATE_SOAK.
+func TestLongRequestsAreNotCut(t *testing.T) {
+	const parts = 40
+	lasts, timeout, idle := 2*time.Second, 200*time.Millisecond, 200*time.Millisecond
+	if os.Getenv("SLOTGATE_SOAK") != "" {
+		lasts, timeout, idle = time.Minute, 5*time.Second, 10*time.Second
+	}
+	every := lasts / parts
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "POST" {
+			n, err := io.Copy(io.Discard, r.Body)
+			_, _ = fmt.Fprintf(w, "%d %v", n, err)
+			return
+		}
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for range parts {
+			_, _ = io.WriteString(w, "x")
+			_ = http.NewResponseController(w).Flush()
+			<-tick.C
+		}
+	}))
+	defer s.Close()
+	backend, err := upstream.New(upstream.Options{URL: s.URL, Timeout: timeout, IdleTimeout: idle})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer backend.Close()
+	f := start(t, s.URL, nil, func(c *rules.ServerConfig) { c.ReadTimeout, c.IdleTimeout = timeout, idle })
+	f.Server.backend = backend
+
+	var both sync.WaitGroup
+	for _, test := range []struct{ name, head, part, end, want string }{
+		{"down", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "", "", strings.Repeat("x", parts)},
+		{"up", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 40000\r\n\r\n", strings.Repeat("x", 40000/parts), "", "40000 <nil>"},
+		{"up in chunks", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", "0\r\n\r\n", "40 <nil>"},
+	} {
+		c := dial(t, f.addr)
+		_ = c.SetDeadline(time.Now().Add(lasts + 20*time.Second))
+		both.Go(func() {
+			began := time.Now()
+			_, _ = io.WriteString(c, test.head)
+			if test.part != "" {
+				tick := time.NewTicker(every)
+				defer tick.Stop()
+				for range parts {
+					_, _ = io.WriteString(c, test.part)
+					<-tick.C
+				}
+				_, _ = io.WriteString(c, test.end)
+			}
+			resp, err := http.ReadResponse(c.in, nil)
+			if err != nil {
+				t.Errorf("%s: %v", test.name, err)
+				return
+			}
+			body, err := io.ReadAll(resp.Body)
+			if took := time.Since(began); resp.StatusCode != 200 || string(body) != test.want || err != nil || took < lasts/2 {
+				t.Errorf("%s, after %v: %d %q, %v", test.name, took, resp.StatusCode, body, err)
+			}
+		})
+	}
+	both.Wait()
 }
 
 // zeros is a body of n bytes that costs nothing to make.
