@@ -355,7 +355,7 @@ type Entry struct {
 	SubjectHash string
 	Units       int64
 	From, To    decision.HoldState
-	Cause       string // decide, adopt, booked, refused, …, lapse, operator
+	Cause       string // decide, adopt, booked, refused, …, cancel, confirm, lapse, operator
 }
 
 var (

@@ -16,7 +16,7 @@ func (s *Store) Decide(ctx context.Context, d *store.Decide) (got store.Decided,
 	if err := s.ready(ctx, "decide"); err != nil {
 		return store.Decided{}, err
 	}
-	q := question{visit: visit{Store: s, now: s.now()}, d: d, got: store.Decided{Left: -1}}
+	q := question{visit: visit{Store: s, now: s.now(), of: terms{d.Capacity, d.Truth}}, d: d, got: store.Decided{Left: -1}}
 	q.enterKey(keyOf(d))
 	q.enterSlot(slotName{d.Pool, d.Slot})
 	defer q.leave()
@@ -38,14 +38,26 @@ func (q *question) answer() (store.Decided, error) {
 		return q.got, nil
 	}
 	if q.slot != nil {
+		if q.d.Truth != store.NoTruth {
+			q.slot.truth.hot = q.d.Hot
+		}
 		q.got.Lapsed = q.lapse(q.d.KeepUnknown)
 	}
-	if !(q.ofKey() || q.ofLimits() || q.slot != nil && (q.ofSubject() || q.ofQuota() || q.ofOpening() || q.ofUnits() || q.ofSlotLimit() || q.ofRoom())) {
+	switch {
+	case q.ofKey() || q.ofLimits():
+	case q.slot == nil:
+		q.admit()
+	case q.d.Action != store.Book:
+		q.ofCancel()
+	case !(q.ofSubject() || q.ofQuota() || q.ofOpening() || q.ofTruth() || q.ofUnits() || q.ofSlotLimit() || q.ofRoom()):
 		q.admit()
 	}
 	if q.slot != nil {
+		if _, known := q.slot.left(q.of); known && q.slot.truth.old(q.now, q.d.Refresh) {
+			q.dueBy(q.now)
+		}
 		q.keepUntil(q.now + int64(max(q.d.Retain, q.d.HoldTTL, q.d.Lease)))
-		q.got.ReleaseSeq, q.got.Left = q.slot.releases, q.slot.left(q.d.Capacity)
+		q.got.ReleaseSeq, q.got.Left = q.slot.releases, q.slot.leftToTell(q.of)
 	}
 	if q.full {
 		return store.Decided{}, q.Store.full("decide")
@@ -79,6 +91,9 @@ func (q *question) knownID() bool {
 	if q.slot == nil {
 		return q.keys != nil && q.knownGuard()
 	}
+	if c := q.slot.cancels.byID[q.d.ID]; c != nil {
+		return q.knownCancel(c)
+	}
 	h := q.slot.holds[q.d.ID]
 	if h == nil {
 		return false
@@ -88,7 +103,16 @@ func (q *question) knownID() bool {
 		return q.say(decision.Gone, 0)
 	}
 	q.got.Hold, q.got.Adopted, q.got.Probe, q.got.ReleaseSeq = h.id, h.id != q.d.ID, a.probe, a.releases
-	q.got.Left = q.slot.left(q.d.Capacity)
+	q.got.Left = q.slot.leftToTell(q.of)
+	return q.say(decision.Admitted, 0)
+}
+
+// knownCancel is knownID of a cancel or confirm.
+func (q *question) knownCancel(c *cancel) bool {
+	if c.settled {
+		return q.say(decision.Gone, 0)
+	}
+	q.got.Hold, q.got.ReleaseSeq, q.got.Left = c.hold, q.slot.releases, q.slot.leftToTell(q.of)
 	return q.say(decision.Admitted, 0)
 }
 
@@ -124,20 +148,22 @@ func (q *question) ofKey() bool {
 		return q.say(decision.Twin, time.Duration(k.lease-q.now))
 	case !q.d.RetryUnknown || k.scope != q.d.Scope:
 		return q.say(decision.OutcomeUnknown, 0)
-	case q.slot == nil:
+	case q.slot == nil, q.d.Action != store.Book:
 		return false
 	}
 	h := q.slot.holds[k.hold]
 	switch {
 	case h == nil || h.gone():
 		return false // a new hold is taken under this id (H22)
-	case h.state == decision.Confirmed:
+	case h.unpaid:
+		return q.say(decision.OutcomeUnknown, 0)
+	case h.stands():
 		k.complete(&q.memory, nil) // overtaken by an attempt that did not own it (H21)
 		q.keys.prolong(k, q.d.KeyTTL, q.now)
 		q.wakeKey = true
 		return q.replay()
 	}
-	return q.adopt(h)
+	return q.behindCancel() || q.adopt(h)
 }
 
 func (q *question) replay() bool {
@@ -193,6 +219,9 @@ func (q *question) limited(kind string, name bucketName, l store.Limit, v decisi
 
 // ofSubject: step 6.
 func (q *question) ofSubject() bool {
+	if q.behindCancel() {
+		return true
+	}
 	if !q.d.OnePerSubject || q.d.Subject == "" {
 		return false
 	}
@@ -204,7 +233,7 @@ func (q *question) ofSubject() bool {
 			return q.say(decision.SubjectBusy, time.Duration(a.at-q.now))
 		}
 		switch {
-		case h.state == decision.Confirmed || h.state == decision.Pending:
+		case h.stands():
 			confirmed = true
 		case h.state.Open() && unanswered == nil:
 			unanswered = h
@@ -244,30 +273,54 @@ func (q *question) ofOpening() bool {
 	return opensAt > q.now && q.say(decision.NotOpen, time.Duration(opensAt-q.now))
 }
 
+// ofTruth: the rest of step 8. A look that failed speaks for a while.
+func (q *question) ofTruth() bool {
+	if q.d.Truth == store.NoTruth || q.d.Blind {
+		return false
+	}
+	if _, known := q.slot.left(q.of); known || q.slot.truth.failed && !q.stale() {
+		return false
+	}
+	return q.say(decision.Load, 0)
+}
+
+// stale reports that no SoldOut may rest on the slot's last look.
+func (q *question) stale() bool {
+	return q.d.Truth != store.NoTruth && !q.d.Blind && q.slot.truth.old(q.now, q.d.Hot)
+}
+
 // ofUnits: step 9.
 func (q *question) ofUnits() bool {
 	s := q.slot
-	if capacity := s.units(q.d.Capacity); capacity != store.Learned {
-		if capacity > 0 && q.d.Units > capacity {
-			return q.say(decision.OverCapacity, 0)
+	if capacity := s.inAll(q.of); capacity > 0 && q.d.Units > capacity {
+		return q.say(decision.OverCapacity, 0)
+	}
+	if left, known := s.left(q.of); known && left < q.d.Units {
+		if !s.doubted(q.of) || q.stale() {
+			return q.soldOut(q.nextLapse(left))
 		}
-		if s.confirmed+s.held > capacity-q.d.Units {
-			return q.say(decision.SoldOut, q.nextLapse(capacity))
-		}
+		s.mark.soldOut(q.d.Units, q.now, false) // a lone probe finds out
 	}
 	switch standing, wait := s.mark.stand(q.d.Units, q.now); {
 	case standing == full, standing == probe && q.d.Line:
-		return q.say(decision.SoldOut, wait)
+		return q.soldOut(wait)
 	case standing == probe:
 		q.got.Probe = true
 	}
 	return false
 }
 
+func (q *question) soldOut(wait time.Duration) bool {
+	if q.stale() {
+		return q.say(decision.Load, 0)
+	}
+	return q.say(decision.SoldOut, wait)
+}
+
 // nextLapse is when units may come free by a lapse; 0 when none of them can.
-func (q *question) nextLapse(capacity int64) time.Duration {
+func (q *question) nextLapse(left int64) time.Duration {
 	s := q.slot
-	if q.d.KeepUnknown || len(s.lapsing) == 0 || s.confirmed > capacity-q.d.Units {
+	if q.d.KeepUnknown || len(s.lapsing) == 0 || left+s.held < q.d.Units {
 		return 0
 	}
 	return time.Duration(max(1, s.lapsing[0].at-q.now))
@@ -288,7 +341,8 @@ func (q *question) ofSlotLimit() bool {
 // ofRoom: step 11.
 func (q *question) ofRoom() bool {
 	room := q.d.MaxInflight
-	if (q.slot.units(q.d.Capacity) == store.Learned || q.isDirty()) && (room == 0 || room > store.LearnedInflight) {
+	_, known := q.slot.left(q.of)
+	if (!known || q.slot.doubted(q.of) || q.isDirty()) && (room == 0 || room > store.LearnedInflight) {
 		room = store.LearnedInflight
 	}
 	if room == 0 || q.slot.inflight(q.now) < room {

@@ -21,7 +21,10 @@ type hold struct {
 	fingerprint [32]byte
 	adoptions   int
 	kept        bool // past hold_ttl and kept as unknown
-	quota       bool // counts towards max_per_subject
+	unpaid      bool // was pending, and is unknown for good
+	booked      int64
+	reference   string // of its booking in the backend's answer
+	quota       bool   // counts towards max_per_subject
 	attempts    []*attempt
 	cost        int64
 
@@ -87,8 +90,11 @@ func (h *hold) unanswered() bool {
 // adoptable reports whether the request may go on under the hold as if it were the
 // one that took it.
 func (h *hold) adoptable(d *store.Decide) bool {
-	return d.RetryUnknown && h.scope == d.Scope && h.fingerprint == d.Fingerprint && h.units == d.Units
+	return d.RetryUnknown && !h.unpaid && h.scope == d.Scope && h.fingerprint == d.Fingerprint && h.units == d.Units
 }
+
+// stands reports whether the hold is booked.
+func (h *hold) stands() bool { return h.state == decision.Confirmed || h.state == decision.Pending }
 
 func (h *hold) gone() bool { return h.state == decision.Released || h.state == decision.Lapsed }
 
@@ -105,8 +111,8 @@ func (h *hold) forgetAt(now int64) int64 {
 
 // view is the hold as operators see it.
 func (h *hold) view(keepUnknown bool) store.Hold {
-	v := store.Hold{ID: h.id, Subject: h.subject, Units: h.units, State: h.state, TakenAt: time.Unix(0, h.taken)}
-	if h.state.Open() && !h.kept && !(keepUnknown && h.state == decision.HoldUnknown) {
+	v := store.Hold{ID: h.id, Subject: h.subject, Units: h.units, State: h.state, Reference: h.reference, TakenAt: time.Unix(0, h.taken)}
+	if h.state.Open() && !h.kept && !h.unpaid && !(keepUnknown && h.state == decision.HoldUnknown) {
 		v.ExpiresAt = time.Unix(0, h.at)
 	}
 	return v

@@ -16,6 +16,9 @@ const (
 	quotaCost   = 200
 	entryCost   = 200
 	dirtyCost   = 250
+	cancelCost  = 400
+	refCost     = 250
+	lookCost    = 300
 )
 
 // account is the memory in use, by estimate, and its bound.

@@ -44,3 +44,5 @@ func harness(t *testing.T) *storetest.Harness {
 func TestContract(t *testing.T) { storetest.Run(t, harness) }
 
 func TestModel(t *testing.T) { storetest.RunModel(t, harness) }
+
+func TestTruth(t *testing.T) { storetest.RunTruth(t, harness) }

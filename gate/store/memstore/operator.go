@@ -32,7 +32,7 @@ func (s *Store) look(ctx context.Context, op string, q store.SlotQuery) (*visit,
 	if err := s.ready(ctx, op); err != nil {
 		return nil, err
 	}
-	v := &visit{Store: s, now: s.now()}
+	v := &visit{Store: s, now: s.now(), of: terms{q.Capacity, q.Truth}}
 	v.enterSlot(slotName{q.Pool, q.Slot})
 	v.lapse(q.KeepUnknown)
 	v.keepUntil(0)
@@ -44,12 +44,13 @@ func (v *visit) view(q store.SlotQuery, holds int) store.Slot {
 	s := v.slot
 	got := store.Slot{
 		Pool: s.name.pool, Slot: s.name.slot,
-		Capacity: s.units(q.Capacity), Own: s.own,
+		Own:       s.own && q.Truth == store.NoTruth,
 		Confirmed: s.confirmed, Held: s.held,
 		Closed: s.closed, Full: s.mark.units, Version: s.version,
 		Inflight: s.inflight(v.now), OpensAt: q.OpensAt,
 		Dirty: v.isDirty(), Verified: true,
 	}
+	s.showTruth(&got, v.of)
 	if s.opensAt != 0 {
 		got.OpensAt = time.Unix(0, s.opensAt)
 	}

@@ -15,7 +15,7 @@ func (s *Store) Settle(ctx context.Context, st *store.Settle) (got store.Settled
 	if err := s.ready(ctx, "settle"); err != nil {
 		return store.Settled{}, err
 	}
-	r := report{visit: visit{Store: s, now: s.now()}, s: st}
+	r := report{visit: visit{Store: s, now: s.now(), of: terms{st.Capacity, st.Truth}}, s: st}
 	r.enterKey(keyName{st.Group, st.Partition, st.Key})
 	r.enterSlot(slotName{st.Pool, st.Slot})
 	defer r.leave()
@@ -35,7 +35,9 @@ func (r *report) settle() (store.Settled, error) {
 	if r.slot == nil {
 		r.got.Applied = r.appliesToGuard()
 	} else {
-		if !r.ofSlot() {
+		if r.s.Action != store.Book {
+			r.ofCancel()
+		} else if !r.ofSlot() {
 			return store.Settled{}, r.full("settle")
 		}
 		r.keepUntil(r.now + int64(max(r.s.Retain, r.s.HoldTTL)))
@@ -49,8 +51,8 @@ func (r *report) settle() (store.Settled, error) {
 // ofSlot settles the attempt, if it is unanswered. It returns false when a hold
 // has to be made and there is no memory for it.
 func (r *report) ofSlot() bool {
-	h := r.slot.holds[r.s.Hold]
-	if h == nil || h.id != r.s.Hold {
+	h := r.slot.hold(r.s.Hold)
+	if h == nil {
 		return r.ofUnseen()
 	}
 	r.got.Hold = h.state
@@ -79,29 +81,68 @@ func (r *report) ofSlot() bool {
 // ofAnswered moves the hold whose attempt has just been struck out, and tells
 // whether that released it.
 func (r *report) ofAnswered(h *hold) (released bool) {
-	to, wasGone := r.next(h), h.gone()
-	if to != h.state {
+	switch to := r.next(h); {
+	case to == decision.Confirmed, to == decision.Pending:
+		if to != h.state {
+			r.confirm(h, to)
+		}
+		r.refer(h, r.s.Reference)
+	case to == decision.Released && !h.gone():
+		r.slot.truth.refund(h.units)
+		r.move(h, to, 0, r.s.Outcome.String())
+		return true
+	case to != h.state:
 		r.move(h, to, h.at, r.s.Outcome.String())
-		released = to == decision.Released
-	} else if wasGone {
+	case h.gone():
 		r.slot.gone.put(h, max(h.at, h.forgetAt(r.now))) // copies of this call may follow
 	}
-	if wasGone && to == decision.Confirmed {
+	return false
+}
+
+// confirm books a hold, finally or pending. One that was gone is counted again; a
+// look has seen its booking, or will (H5).
+func (r *report) confirm(h *hold, to decision.HoldState) {
+	wasGone := h.gone()
+	h.booked = r.now
+	r.move(h, to, r.now+int64(r.s.PendingTTL), r.cause())
+	if wasGone {
 		r.got.Late = true
-		r.got.Oversold = min(h.units, r.slot.over(r.s.Capacity))
+		if r.s.Truth != store.TruthRemaining {
+			r.got.Oversold = min(h.units, r.slot.over(r.of))
+		}
 	}
-	return released
+}
+
+// cause is the settlement's word in the ledger.
+func (r *report) cause() string {
+	switch r.s.Action {
+	case store.Cancel:
+		return "cancel"
+	case store.Confirm:
+		return "confirm"
+	}
+	return r.s.Outcome.String()
+}
+
+// booked is the state of a hold whose booking has just been made.
+func (r *report) booked() decision.HoldState {
+	if r.s.PendingTTL > 0 {
+		return decision.Pending
+	}
+	return decision.Confirmed
 }
 
 // next is the state that a definite outcome of one attempt brings its hold to.
 func (r *report) next(h *hold) decision.HoldState {
 	confirms := r.s.Outcome == rules.Booked || r.s.Outcome == rules.Done
 	if r.s.Outcome == rules.Duplicate {
-		confirms = !r.slot.confirmedBy(h.subject) // H1
+		confirms = !r.slot.bookedBy(h.subject) // H1
 	}
 	switch {
+	case h.stands(), h.unpaid:
+		return h.state
 	case confirms:
-		return decision.Confirmed
+		return r.booked()
 	case !h.state.Open():
 		return h.state
 	case r.s.Outcome != rules.Duplicate && h.unanswered():
@@ -114,13 +155,14 @@ func (r *report) next(h *hold) decision.HoldState {
 func (r *report) ofMark(h *hold, released bool) {
 	s, outcome := r.slot, r.s.Outcome
 	byProbe := r.s.Probe && s.mark.probe == r.s.ID
+	_, known := s.left(r.of)
 	switch {
 	case outcome == rules.SoldOut:
 		if s.releases == r.s.ReleaseSeq { // H12
 			s.mark.soldOut(h.units, r.now, byProbe)
 		}
 	case byProbe:
-		s.mark.probed(outcome, r.now, h.state == decision.Confirmed, s.units(r.s.Capacity) != store.Learned && !r.isDirty())
+		s.mark.probed(outcome, r.now, h.stands(), known && !s.doubted(r.of) && !r.isDirty())
 	case released && outcome != rules.Busy && outcome != rules.NeverSent:
 		s.release()
 	}
@@ -149,9 +191,11 @@ func (r *report) ofUnseen() bool {
 	r.slot.take(h)
 	h.start(st.ID).answered = true
 	r.slot.index(st.ID, h)
-	r.move(h, decision.Confirmed, 0, st.Outcome.String())
-	r.got.Hold = decision.Confirmed
-	r.got.Oversold = min(h.units, r.slot.over(st.Capacity))
+	h.booked = r.now
+	r.move(h, r.booked(), r.now+int64(st.PendingTTL), st.Outcome.String())
+	r.refer(h, st.Reference)
+	r.got.Hold = h.state
+	r.got.Oversold = min(h.units, r.slot.over(r.of))
 	return true
 }
 
@@ -174,7 +218,7 @@ func (r *report) appliesToGuard() bool {
 // answer for twins. It does not fail for want of memory.
 func (r *report) ofKey() {
 	st, k := r.s, r.key
-	unknown := st.Outcome == rules.Unknown || r.got.Hold == decision.HoldUnknown
+	unknown := st.Outcome == rules.Unknown || st.Action == store.Book && r.got.Hold == decision.HoldUnknown
 	switch {
 	case k == nil:
 		if st.Keep && !unknown {

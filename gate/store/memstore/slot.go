@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/slotgate/slotgate/gate/decision"
-	"github.com/slotgate/slotgate/gate/store"
 )
 
 type slotName struct{ pool, slot string }
@@ -27,6 +26,10 @@ type slot struct {
 	releases  int64 // moved by whatever may have freed units at the backend
 	version   int64
 	mark      mark
+	born      int64 // tells this life of the slot from others of its name
+	truth     truth
+	look      lookTime
+	cancels   cancels
 
 	taken    int64              // holds ever taken, to order them
 	holds    map[string]*hold   // by the id of each of their attempts
@@ -44,32 +47,9 @@ type slotShard struct {
 	mu    sync.Mutex
 	slots map[slotName]*slot
 	due   queue[*slot]
-}
 
-// units is the capacity in force where the pool's is configured.
-func (s *slot) units(configured int64) int64 {
-	if s.own {
-		return s.capacity
-	}
-	return configured
-}
-
-// over is by how many units the slot exceeds its capacity.
-func (s *slot) over(configured int64) int64 {
-	capacity := s.units(configured)
-	if capacity == store.Learned {
-		return 0
-	}
-	return max(0, s.confirmed+s.held-capacity)
-}
-
-// left is how many units are not taken; -1 where the capacity is not known.
-func (s *slot) left(configured int64) int64 {
-	capacity := s.units(configured)
-	if capacity == store.Learned {
-		return -1
-	}
-	return max(0, capacity-s.confirmed-s.held)
+	looks   map[slotName]*lookLease
+	looking queue[*lookLease]
 }
 
 // inflight is the number of attempts within their lease.
@@ -93,6 +73,7 @@ func (s *slot) release() {
 // take enters a new hold, which has no state yet.
 func (s *slot) take(h *hold) {
 	s.taken++
+	s.truth.take(h.units)
 	h.order = s.taken
 	s.index(h.id, h)
 	if h.subject != "" {
@@ -101,6 +82,14 @@ func (s *slot) take(h *hold) {
 		}
 		s.subjects[h.subject] = append(s.subjects[h.subject], h)
 	}
+}
+
+// hold returns the hold of this id, or nil.
+func (s *slot) hold(id string) *hold {
+	if h := s.holds[id]; h != nil && h.id == id {
+		return h
+	}
+	return nil
 }
 
 // index finds a hold by the id of one of its attempts.
@@ -125,6 +114,8 @@ func (s *slot) queueOf(h *hold) *queue[*hold] {
 	switch {
 	case h.gone():
 		return &s.gone
+	case h.unpaid:
+		return nil
 	case h.kept:
 		return &s.kept
 	case h.state.Open():
@@ -142,7 +133,7 @@ func (s *slot) move(h *hold, to decision.HoldState, expires int64) (units int64)
 	}
 	before := s.confirmed + s.held
 	s.count(h, -h.units)
-	h.state, h.kept = to, false
+	h.state, h.kept, h.unpaid = to, false, false
 	s.count(h, h.units)
 	if q := s.queueOf(h); q != nil {
 		q.put(h, expires)
@@ -167,6 +158,12 @@ func (s *slot) keep(h *hold) {
 	s.kept.put(h, at)
 }
 
+// shelve moves a hold aside that is unknown until an operator says.
+func (s *slot) shelve(h *hold) {
+	s.lapsing.remove(h)
+	h.unpaid = true
+}
+
 // lapses returns the next hold to lapse. What an earlier configuration kept lapses
 // too when it no longer keeps.
 func (s *slot) lapses(now int64, keepUnknown bool) (*hold, bool) {
@@ -177,13 +174,15 @@ func (s *slot) lapses(now int64, keepUnknown bool) (*hold, bool) {
 	return h, ok
 }
 
-// confirmedBy reports whether the subject has a confirmed hold here.
-func (s *slot) confirmedBy(subject string) bool {
-	return slices.ContainsFunc(s.subjects[subject], func(h *hold) bool { return h.state == decision.Confirmed })
+// bookedBy reports whether the subject has a booked hold here.
+func (s *slot) bookedBy(subject string) bool {
+	return slices.ContainsFunc(s.subjects[subject], (*hold).stands)
 }
 
-// forget drops at most n gone holds whose time is over and returns what they cost.
+// forget drops at most n gone holds, and cancels, whose time is over and returns
+// what they cost.
 func (s *slot) forget(now int64, n int) (freed int64) {
+	freed = s.cancels.forget(now, n)
 	for ; n > 0; n-- {
 		h, ok := s.gone.due(now)
 		if !ok {
@@ -208,8 +207,5 @@ func (s *slot) forget(now int64, n int) (freed int64) {
 
 // wakeAt is when the sweeper has to look at the slot.
 func (s *slot) wakeAt() int64 {
-	if len(s.gone) > 0 {
-		return min(s.idleAt, s.gone[0].at)
-	}
-	return s.idleAt
+	return min(s.idleAt, soonest(s.gone), soonest(s.cancels.running), soonest(s.cancels.over))
 }

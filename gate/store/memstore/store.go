@@ -38,6 +38,10 @@ type Store struct {
 	slots   [shards]slotShard
 	buckets [shards]bucketShard
 	quotas  [shards]quotaShard
+	refs    [shards]refShard
+	births  atomic.Int64 // of slots
+	agenda  agenda
+	leaders leaders
 
 	keyWatches  hub[keyName]
 	slotWatches hub[slotName]
@@ -47,7 +51,10 @@ type Store struct {
 	sweeping sync.WaitGroup
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store = (*Store)(nil)
+	_ store.Truth = (*Store)(nil)
+)
 
 // New opens an empty store; Close ends it.
 func New(o Options) *Store {

@@ -58,7 +58,8 @@ func (s *Store) sweepShard(i int, now int64) bool {
 
 	slots.mu.Lock()
 	s.sweepSlots(slots, now, sweepShare)
-	next = min(next, soonest(slots.due))
+	slots.sweepLooks(&s.memory, now, sweepShare)
+	next = min(next, soonest(slots.due), soonest(slots.looking))
 	slots.mu.Unlock()
 	return next <= now
 }
@@ -94,10 +95,15 @@ func (s *Store) sweepSlots(shard *slotShard, now int64, n int) {
 // dropSlot forgets a slot with all its holds. The shard is locked.
 func (s *Store) dropSlot(shard *slotShard, sl *slot) {
 	for id, h := range sl.holds {
-		if h.id == id && h.quota && !h.gone() {
+		if h.id != id || h.gone() {
+			continue
+		}
+		if h.quota {
 			s.addQuota(quotaName{sl.name.pool, h.subject}, -h.units)
 		}
+		s.unrefer(sl.name, h)
 	}
+	s.unplan(sl)
 	shard.due.remove(sl)
 	delete(shard.slots, sl.name)
 	s.memory.free(sl.cost)

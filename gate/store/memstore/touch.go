@@ -21,7 +21,7 @@ func (s *Store) Touch(ctx context.Context, t *store.Touch) (err error) {
 	// A hold is taken by its own request before retries go on under it.
 	for _, retries := range []bool{false, true} {
 		for i := range t.Forced {
-			f := forcing{visit: visit{Store: s, now: s.now()}, f: &t.Forced[i]}
+			f := forcing{visit: visit{Store: s, now: s.now(), of: terms{t.Query.Capacity, t.Query.Truth}}, f: &t.Forced[i]}
 			if retries == (f.f.ID != f.f.Hold) && !f.register(t.Query) {
 				return s.full("touch")
 			}
@@ -32,7 +32,7 @@ func (s *Store) Touch(ctx context.Context, t *store.Touch) (err error) {
 
 // mark comes before the first forced hold: few are admitted in between.
 func (s *Store) mark(t *store.Touch) bool {
-	v := visit{Store: s, now: s.now()}
+	v := visit{Store: s, now: s.now(), of: terms{t.Query.Capacity, t.Query.Truth}}
 	v.enterSlot(slotName{t.Query.Pool, t.Query.Slot})
 	defer v.leave()
 	cost := int64(0)
@@ -48,6 +48,8 @@ func (s *Store) mark(t *store.Touch) bool {
 		v.slot.dirty = map[string]int64{}
 	}
 	v.slot.dirty[t.Gate] = v.now + int64(t.Lease)
+	v.slot.truth.touched = v.slot.truth.tick(v.now)
+	v.dueBy(v.now + int64(v.slot.truth.hot))
 	v.touched()
 	v.keepUntil(v.now + int64(max(t.Query.Retain, t.Lease)))
 	return true
@@ -70,6 +72,7 @@ func (s *Store) Resume(ctx context.Context, q store.SlotQuery, gate string) (err
 
 func (v *visit) unmark(gate string) {
 	delete(v.slot.dirty, gate)
+	v.slot.truth.verified = false // what the gate passed by is in truth by now
 	v.slot.cost -= markSize(gate)
 	v.memory.free(markSize(gate))
 }
@@ -100,7 +103,7 @@ func (f *forcing) register(q store.SlotQuery) bool {
 	defer f.leave()
 	h := f.slot.holds[f.f.Hold]
 	known := f.slot.holds[f.f.ID] != nil
-	if booked := h != nil && !h.state.Open() && !h.gone(); known || booked {
+	if booked := h != nil && (h.stands() || h.unpaid); known || booked {
 		return true
 	}
 	cost := int64(0)
@@ -122,6 +125,8 @@ func (f *forcing) register(q store.SlotQuery) bool {
 			quota: f.f.MaxPerSubject > 0 && f.f.Subject != "",
 		}
 		f.slot.take(h)
+	} else if h.gone() {
+		f.slot.truth.take(h.units)
 	}
 	h.cost += cost
 	f.slot.start(h, f.f.ID, f.now+int64(f.f.Lease))

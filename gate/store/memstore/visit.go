@@ -10,6 +10,7 @@ import (
 type visit struct {
 	*Store
 	now int64
+	of  terms
 
 	keys    *keyShard
 	keyName keyName
@@ -46,6 +47,7 @@ func (v *visit) enterSlot(name slotName) {
 	v.slots = &v.Store.slots[shardOf(v.seed, name)]
 	v.slots.mu.Lock()
 	v.sweepSlots(v.slots, v.now, sweepBatch)
+	v.slots.sweepLooks(&v.memory, v.now, sweepBatch)
 	v.slot, v.seen = v.slots.slots[name], true
 	if v.slot != nil && v.slot.idleAt <= v.now {
 		v.dropSlot(v.slots, v.slot) // the sweeper has more to do
@@ -105,13 +107,14 @@ func (v *visit) see() {
 		v.slots.slots = map[slotName]*slot{}
 	}
 	v.slots.slots[v.slot.name] = v.slot
+	v.slot.born = v.births.Add(1)
 	v.seen = true
 }
 
 // move brings a hold to a state, with its units, its subject's and the ledger. An
 // open hold is due at expires.
 func (v *visit) move(h *hold, to decision.HoldState, expires int64, cause string) {
-	from := h.state
+	from, wasGone := h.state, h.gone()
 	if to == decision.Released || to == decision.Lapsed {
 		expires = h.forgetAt(v.now)
 	}
@@ -123,8 +126,15 @@ func (v *visit) move(h *hold, to decision.HoldState, expires int64, cause string
 			v.addQuota(name, units)
 		}
 	}
+	switch {
+	case h.gone():
+		v.unrefer(h)
+	case wasGone && h.reference != "":
+		v.enterRef(h)
+	}
 	v.record(entry{time: v.now, hold: h.id, subject: h.subject, units: h.units, from: from, to: to, cause: cause})
 	v.touched()
+	v.moved()
 }
 
 // record writes a ledger entry, in the oldest one's place where there is no room.
@@ -151,6 +161,8 @@ func (v *visit) lapse(keepUnknown bool) (lapsed int) {
 		switch {
 		case !ok:
 			return lapsed
+		case h.state == decision.Pending:
+			lapsed += v.expire(h)
 		case !keepUnknown:
 			v.move(h, decision.Lapsed, 0, "lapse")
 			lapsed++
@@ -162,4 +174,17 @@ func (v *visit) lapse(keepUnknown bool) (lapsed int) {
 		}
 	}
 	return lapsed
+}
+
+// expire ends a booking that was not confirmed in time. Its units are the backend's
+// to give back: a look finds them, or else an operator says.
+func (v *visit) expire(h *hold) (lapsed int) {
+	if v.of.truth != store.TruthRemaining {
+		v.move(h, decision.HoldUnknown, 0, "lapse")
+		v.slot.shelve(h)
+		return 0
+	}
+	v.move(h, decision.Lapsed, 0, "lapse")
+	v.dueBy(v.now)
+	return 1
 }

@@ -33,10 +33,7 @@ type Harness struct {
 // Run holds a store to the contract. open returns a harness on an empty store
 // and closes it through t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T) *Harness) {
-	for _, group := range []struct {
-		name  string
-		tests []test
-	}{
+	runGroups(t, open, []group{
 		{"key", keyTests},
 		{"twin", twinTests},
 		{"hold", holdTests},
@@ -54,7 +51,24 @@ func Run(t *testing.T, open func(t *testing.T) *Harness) {
 		{"watch", watchTests},
 		{"name", nameTests},
 		{"concurrent", concurrentTests},
-	} {
+	})
+}
+
+// RunTruth holds a store to what the contract says of truth, cancels, confirms and
+// pending holds.
+func RunTruth(t *testing.T, open func(t *testing.T) *Harness) {
+	runGroups(t, open, []group{
+		{"cancel", cancelTests},
+	})
+}
+
+type group struct {
+	name  string
+	tests []test
+}
+
+func runGroups(t *testing.T, open func(t *testing.T) *Harness, groups []group) {
+	for _, group := range groups {
 		t.Run(group.name, func(t *testing.T) {
 			for _, tt := range group.tests {
 				t.Run(tt.name, func(t *testing.T) {
@@ -180,7 +194,7 @@ func (f *fixture) admit(d *store.Decide) store.Decided {
 // duplicate and done are kept, as by default.
 func settlement(d *store.Decide, got store.Decided, outcome rules.Outcome) *store.Settle {
 	return &store.Settle{
-		ID: d.ID, Hold: got.Hold,
+		ID: d.ID, Hold: got.Hold, Action: d.Action, Truth: d.Truth,
 		Pool: d.Pool, Slot: d.Slot, Subject: d.Subject, Units: d.Units,
 		Capacity: d.Capacity, HoldTTL: d.HoldTTL, Retain: d.Retain,
 		MaxPerSubject: d.MaxPerSubject, KeepUnknown: d.KeepUnknown,
@@ -223,7 +237,10 @@ func (f *fixture) finish(outcome rules.Outcome, d *store.Decide) store.Decided {
 
 // query asks for the slot of d as its pool is configured.
 func query(d *store.Decide) store.SlotQuery {
-	return store.SlotQuery{Pool: d.Pool, Slot: d.Slot, Capacity: d.Capacity, Retain: d.Retain, KeepUnknown: d.KeepUnknown, OpensAt: d.OpensAt}
+	return store.SlotQuery{
+		Pool: d.Pool, Slot: d.Slot, Capacity: d.Capacity, Truth: d.Truth,
+		HoldTTL: d.HoldTTL, Retain: d.Retain, KeepUnknown: d.KeepUnknown, OpensAt: d.OpensAt,
+	}
 }
 
 func (f *fixture) slot(d *store.Decide) store.Slot {
