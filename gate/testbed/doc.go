@@ -3,6 +3,7 @@
 //
 //	Redis     a redis-server of the test's own: killed, frozen, restarted at will
 //	Postgres  a fresh PostgreSQL database, on a server shared by the test binary
+//	MariaDB   a fresh MariaDB database, likewise
 //	Nginx     an nginx as reverse proxy before a backend of the test
 //	Proxy     a TCP proxy in front of Redis that loses, delays and copies chosen commands
 //	FreePort  a loopback port that nobody listens on

@@ -7,5 +7,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(SharedPostgres(m))
+	goleak.VerifyTestMain(SharedMariaDB(SharedPostgres(m)))
 }

@@ -21,15 +21,14 @@ type PostgresDatabase struct {
 // one of the test's own (about a second more).
 func Postgres(t testing.TB) *PostgresDatabase {
 	t.Helper()
-	server, err := sharedPostgres.get()
+	server, shared, err := sharedPostgres.get()
+	if err == nil && !shared {
+		if server, err = startPostgres(); err == nil {
+			t.Cleanup(server.stop)
+		}
+	}
 	if err != nil {
 		t.Fatal(err)
-	}
-	if server == nil {
-		if server, err = startPostgres(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(server.stop)
 	}
 	database := &PostgresDatabase{server: server, name: server.nextName()}
 	if err := server.execute("CREATE DATABASE " + database.name); err != nil {

@@ -74,19 +74,19 @@ type fakeM func() int
 func (f fakeM) Run() int { return f() }
 
 func TestSharedPostgresStartsOnceAndStopsWithTheTests(t *testing.T) {
-	var share postgresShare
-	if server, err := share.get(); server != nil || err != nil {
+	share := share[*postgresServer]{start: startPostgres}
+	if server, shared, err := share.get(); server != nil || shared || err != nil {
 		t.Fatalf("a share nobody asked for gives %v, %v", server, err)
 	}
 	var pid int
 	code := sharingM{share: &share, tests: fakeM(func() int {
-		first, err := share.get()
+		first, _, err := share.get()
 		if err != nil {
 			t.Error(err)
 			return 1
 		}
-		second, err := share.get()
-		if err != nil || first != second {
+		second, shared, err := share.get()
+		if err != nil || !shared || first != second {
 			t.Errorf("the second call gives another server (%v)", err)
 		}
 		pid = first.child.pid

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -30,7 +29,8 @@ func startPostgres() (*postgresServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	account, err := postgresAccount()
+	// As root it refuses to run.
+	account, err := serviceAccount("postgres", installPostgres)
 	if err != nil {
 		return nil, err
 	}
@@ -155,25 +155,4 @@ func debianPostgres() []string {
 	}
 	slices.SortFunc(folders, func(a, b string) int { return cmp.Compare(version(b), version(a)) })
 	return folders
-}
-
-// postgresAccount returns the account that runs the server: nil for our own,
-// "postgres" when we are root, as which the server refuses to run.
-func postgresAccount() (*syscall.Credential, error) {
-	if os.Geteuid() != 0 {
-		return nil, nil
-	}
-	account, err := user.Lookup("postgres")
-	if err != nil {
-		return nil, fmt.Errorf("%s (%w)", installPostgres, err)
-	}
-	uid, err := strconv.ParseUint(account.Uid, 10, 32)
-	if err != nil {
-		return nil, fmt.Errorf("testbed: user postgres: %w", err)
-	}
-	gid, err := strconv.ParseUint(account.Gid, 10, 32)
-	if err != nil {
-		return nil, fmt.Errorf("testbed: user postgres: %w", err)
-	}
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
