@@ -60,8 +60,7 @@ func LookResults() []LookResult {
 // Options are the parts of a Pool.
 type Options struct {
 	Name   string
-	Config *rules.PoolConfig
-	Truth  *rules.TruthConfig
+	Config *rules.PoolConfig // Capacity.Truth is set
 	Store  Store
 	Source Source
 	// Looker finds a subject's booking for probes, Lister lists a slot's bookings for
@@ -110,20 +109,21 @@ const defaultLease = 5 * time.Second
 
 // New makes a pool that answers loads. Close ends it.
 func New(o Options) (*Pool, error) {
-	if o.Name == "" || o.Config == nil || o.Truth == nil || o.Store == nil || o.Source == nil || o.Meter == nil || o.Logger == nil || o.Gate == "" {
-		return nil, errors.New("truth: Name, Config, Truth, Store, Source, Meter, Logger and Gate are required")
+	if o.Name == "" || o.Config == nil || o.Config.Capacity.Truth == nil || o.Store == nil || o.Source == nil || o.Meter == nil || o.Logger == nil || o.Gate == "" {
+		return nil, errors.New("truth: Name, Config with a source, Store, Source, Meter, Logger and Gate are required")
 	}
 	if o.Lease == 0 {
 		o.Lease = defaultLease
 	}
+	config := o.Config.Capacity.Truth
 	log := o.Logger.With("pool", o.Name)
 	p := &Pool{
-		name: o.Name, config: o.Config, truth: o.Truth, store: o.Store,
+		name: o.Name, config: o.Config, truth: config, store: o.Store,
 		source: newGuardedSource(o.Name, o.Source), lister: o.Lister,
-		meter: o.Meter, log: log, kind: kind(o.Truth),
-		pace:    newPace(o.Store, o.Name, o.Truth.MaxRate),
-		missing: missing{keep: o.Truth.Hot},
-		tally:   tally{keep: 2 * o.Truth.Refresh},
+		meter: o.Meter, log: log, kind: kind(config),
+		pace:    newPace(o.Store, o.Name, config.MaxRate),
+		missing: missing{keep: config.Hot},
+		tally:   tally{keep: 2 * config.Refresh},
 		lead:    newLeadership(o.Store, o.Name, o.Gate, o.Lease, log),
 	}
 	p.ctx, p.stop = context.WithCancel(context.Background())
@@ -135,7 +135,7 @@ func New(o Options) (*Pool, error) {
 
 // kind is how the pool's counters follow its source.
 func kind(t *rules.TruthConfig) store.TruthKind {
-	if t.SQL != nil && t.SQL.Means == rules.MeansCapacity || t.HTTP != nil && t.HTTP.Means == rules.MeansCapacity {
+	if t.Means() == rules.MeansCapacity {
 		return store.TruthTotal
 	}
 	return store.TruthRemaining

@@ -65,10 +65,11 @@ func (p *Pool) releaseReturned(ctx context.Context, slot string) error {
 	if err := sleep(ctx, p.truth.Lag); err != nil {
 		return err
 	}
-	booked, err := p.subjects(ctx, slot)
+	list, err := p.bookings(ctx, slot)
 	if err != nil {
 		return err
 	}
+	booked := countSubjects(list)
 	returned, named := returnedHolds(before.Holds, booked)
 	if len(returned) > 0 && !named && len(booked) > 0 {
 		return errStrangers
@@ -108,17 +109,13 @@ func returnedHolds(holds []store.Hold, booked map[string]int) (returned []store.
 	return returned, named
 }
 
-// subjects counts the bookings of each subject that truth lists for a slot.
-func (p *Pool) subjects(ctx context.Context, slot string) (map[string]int, error) {
-	list, err := p.bookings(ctx, slot)
-	if err != nil {
-		return nil, err
-	}
+// countSubjects counts the bookings of each subject.
+func countSubjects(list []source.Booking) map[string]int {
 	booked := make(map[string]int, len(list))
 	for i := range list {
 		booked[list[i].Subject]++
 	}
-	return booked, nil
+	return booked
 }
 
 // bookings lists a slot's bookings, at the pool's pace and within its time-out.

@@ -1,0 +1,113 @@
+package truth
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/gate/truth/source"
+)
+
+// observation is what store and truth say of a slot at about one time: the store is
+// read before and after the source.
+type observation struct {
+	before, after store.Slot
+	// open is the units of which truth may or may not show a booking.
+	open int64
+	// value is the source's; booked counts each subject's bookings where listed.
+	value    source.Value
+	bookings []source.Booking
+	booked   map[string]int
+	listed   bool
+
+	now           time.Time
+	kind          store.TruthKind
+	holdTTL, lag  time.Duration
+	onePerSubject bool
+}
+
+// atRest reports that nothing moved meanwhile, nor may move in truth by what the
+// store knows of: the observation is of one moment.
+func (o *observation) atRest() bool {
+	return o.open == 0 && o.before.Version == o.after.Version && o.before.Inflight == 0 && o.after.Inflight == 0
+}
+
+// whole reports that the holds shown are all that the slot has.
+func (o *observation) whole() bool {
+	for _, s := range []*store.Slot{&o.before, &o.after} {
+		var units int64
+		for _, h := range s.Holds {
+			units += h.Units
+		}
+		if units != s.Confirmed+s.Held {
+			return false
+		}
+	}
+	return true
+}
+
+// glance is an observation from a slot that was read with others some time ago. It is
+// good enough to see that nothing is wrong with a slot, and for no more.
+func (x *examiner) glance(ctx context.Context, s store.Slot) (*observation, error) {
+	o := x.blank()
+	o.before, o.after, o.open = s, s, s.Held
+	return o, x.readTruth(ctx, s.Slot, o)
+}
+
+// observe reads store, truth and store. It begins a look to learn what is open, with a
+// lease too short to keep anybody off, and never applies it.
+func (x *examiner) observe(ctx context.Context, slot string) (*observation, error) {
+	p, q := x.pool, x.pool.query(slot)
+	o := x.blank()
+	var err error
+	if o.before, err = p.store.Slot(ctx, q); err != nil {
+		return nil, err
+	}
+	looked, err := p.store.Look(ctx, &store.Look{Query: q, ID: newID(), Lag: p.truth.Lag, Lease: time.Millisecond})
+	if err != nil {
+		return nil, err
+	}
+	// Another look has the lease: how much is open it did not say. All may be.
+	o.open = looked.Open
+	if looked.Busy > 0 {
+		o.open = o.before.Held + o.before.Confirmed
+	}
+	if err := x.readTruth(ctx, slot, o); err != nil {
+		return nil, err
+	}
+	o.after, err = p.store.Slot(ctx, q)
+	return o, err
+}
+
+func (x *examiner) blank() *observation {
+	p := x.pool
+	return &observation{
+		now: time.Now(), kind: p.kind, holdTTL: p.config.HoldTTL, lag: p.truth.Lag,
+		onePerSubject: p.config.OnePerSubject,
+	}
+}
+
+func (x *examiner) readTruth(ctx context.Context, slot string, o *observation) (err error) {
+	p := x.pool
+	if err := x.take(ctx); err != nil {
+		return err
+	}
+	defer x.give()
+	ctx, cancel := context.WithTimeout(ctx, p.truth.Timeout)
+	defer cancel()
+	if o.value, err = p.source.read(ctx, slot); err != nil {
+		return err
+	}
+	if p.lister == nil || o.value.Missing {
+		return nil
+	}
+	if o.bookings, err = p.lister.Bookings(ctx, slot); err != nil {
+		return err
+	}
+	o.listed, o.booked = true, countSubjects(o.bookings)
+	return nil
+}
+
+// gone reports that the slot is not in the store any more.
+func gone(err error) bool { return errors.Is(err, store.ErrNoSlot) }
