@@ -17,6 +17,7 @@ type cancel struct {
 	subject string
 	hold    string // that it means, "" none
 	lease   int64
+	awaited bool // in the queue of those that run
 	settled bool
 	cost    int64
 }
@@ -33,12 +34,16 @@ func (c *cancels) start(x *cancel) {
 		c.byID = map[string]*cancel{}
 	}
 	c.byID[x.id] = x
+	x.awaited = true
 	c.running.put(x, x.lease)
 }
 
 // end keeps one that does not run any more until no copy of its calls can arrive.
 func (c *cancels) end(x *cancel, now int64) {
-	c.running.remove(x)
+	if x.awaited {
+		c.running.remove(x)
+		x.awaited = false
+	}
 	c.over.put(x, now+int64(store.CopyWindow))
 }
 

@@ -59,6 +59,9 @@ func Run(t *testing.T, open func(t *testing.T) *Harness) {
 func RunTruth(t *testing.T, open func(t *testing.T) *Harness) {
 	runGroups(t, open, []group{
 		{"cancel", cancelTests},
+		{"cancel copy", cancelCopyTests},
+		{"pending", pendingTests},
+		{"reference", referenceTests},
 	})
 }
 
