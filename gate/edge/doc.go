@@ -29,6 +29,8 @@
 // What RFC 9110 section 7.6 and RFC 9112 ask of a gateway, what this one does, and
 // the test that holds it; those marked u are in gate/upstream. FuzzEdge holds all
 // of the request side at once: net/http reads at the backend what the edge read.
+// conformance/TABLE.md shows, and its test measures, what this gateway,
+// httputil.ReverseProxy and nginx do with the same bytes.
 //
 //	9110 7.6    no field but for the connection is changed      TestFieldsOfARequest, TestHeadIsForwardedAsSent u
 //	9110 7.6.1  Connection and what it names stay on one side   TestEndToEnd u, TestFieldsOfAnAnswer
