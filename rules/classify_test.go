@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func response(status int, body string, header ...string) *Response {
@@ -39,6 +40,12 @@ func TestClassifyByStatus(t *testing.T) {
 	for _, action := range []string{"cancel", "confirm"} {
 		if got := classify(t, action, nil, response(200, "")); got != Done {
 			t.Errorf("%s: %v", action, got)
+		}
+		if got := classify(t, action, nil, response(409, "")); got != Refused {
+			t.Errorf("%s refused: %v", action, got)
+		}
+		if got := classify(t, action, nil, response(503, "", "Retry-After: 1")); got != Unknown {
+			t.Errorf("%s, 503 with Retry-After: %v", action, got)
 		}
 	}
 }
@@ -133,6 +140,7 @@ func FuzzClassify(f *testing.F) {
 		{When: WhenConfig{JSON: map[string]Scalar{"/a/0": {ScalarNumber, "1"}, "": {ScalarNull, ""}}}, Is: SoldOut},
 		{When: WhenConfig{JSON: map[string]Scalar{"/a/b": {ScalarString, "x"}}, Text: "x"}, Is: Duplicate},
 	}
+	rc.Reference = extractors("json:/a/b")
 	r := testSet(f, rc).Rules[0]
 	f.Add(200, "gzip", []byte(gzipped(`{"a":[1]}`)))
 	f.Add(200, "deflate", []byte(deflated(`{"a":{"b":"x"}}`)))
@@ -141,6 +149,9 @@ func FuzzClassify(f *testing.F) {
 		resp := &Response{Status: status, Header: []Field{{"Content-Encoding", coding}}, Body: body}
 		if got := r.Classify(resp); got != r.Classify(resp) || got == NoOutcome {
 			t.Errorf("status %d, coding %q, body %q: %v", status, coding, body, got)
+		}
+		if got := r.ExtractReference(resp); len(got) > maxFact || !utf8.ValidString(got) {
+			t.Errorf("coding %q, body %q: reference %q", coding, body, got)
 		}
 	})
 }

@@ -61,6 +61,14 @@ func readFile(t *testing.T, path string) string {
 func TestSchemaAcceptsGoodConfigurations(t *testing.T) {
 	schema := compileSchema(t)
 	sources := map[string]string{"base": base, "quiet": quiet}
+	for _, capacity := range []string{
+		sqlTruth, httpTruth,
+		`capacity: { sql: { driver: mysql, dsn: "${DSN:-d}", query: "SELECT a WHERE b = ?", means: booked, total: { query: "SELECT c WHERE d = ?" } }, refresh: 2s, hot: 1s, max_rate: 5/s, lag: 0s, bookings: { query: "SELECT id, s WHERE b = ?" }, report: "04:30", report_dir: /a }`,
+		`capacity: { http: { path: "/{slot}", value: json:/a, means: booked, total: { value: json:/b }, headers: { A: b } }, bookings: { path: "/{slot}/{subject}" } }`,
+		`capacity: { http: { path: "/{slot}", value: json:/a, means: booked, total: 6 }, timeout: "${T:-1s}" }`,
+	} {
+		sources[capacity] = edit(t, "lessons:", capacity)
+	}
 	files, err := filepath.Glob(filepath.Join("testdata", "good", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
@@ -98,6 +106,18 @@ func TestSchemaRefuses(t *testing.T) {
 		{"lessons:", "capacity: many"},
 		{"lessons:", "capacity: -1"},
 		{"lessons:", "capacity: { refresh: 5s }"},
+		{"lessons:", "capacity: { sql: { driver: oracle, dsn: d, query: \"SELECT a WHERE b = ?\" } }"},
+		{"lessons:", "capacity: { sql: { dsn: d, query: \"SELECT a WHERE b = ?\" } }"},
+		{"lessons:", "capacity: { sql: { driver: sqlite, query: \"SELECT a WHERE b = ?\" } }"},
+		{"lessons:", "capacity: { sql: { driver: sqlite, dsn: d } }"},
+		{"lessons:", "capacity: { http: { value: json:/a } }"},
+		{"lessons:", "capacity: { http: { path: \"/{slot}\" } }"},
+		{"lessons:", "capacity: { http: { path: \"/{slot}\", value: path:a } }"},
+		{"lessons:", "capacity: { http: { path: \"/{slot}\", value: json:/a, means: left } }"},
+		{"lessons:", "capacity: { http: { path: \"/{slot}\", value: json:/a, means: booked, total: 0 } }"},
+		{"lessons:", "capacity: { http: { path: \"/{slot}\", value: json:/a, means: booked, total: {} } }"},
+		{"lessons:", "capacity: { http: { path: \"/{slot}\", value: json:/a }, refrsh: 5s }"},
+		{"lessons:", "capacity: { http: { path: \"/{slot}\", value: json:/a }, refresh: 5 }"},
 		{"lessons:", "hold_tll: 30s"},
 		{"lessons:", "max_inflight: 1.5"},
 		{"name:", "mode: shadwo"},
@@ -189,6 +209,7 @@ func TestSchemaTags(t *testing.T) {
 		}
 	}
 	walk(reflect.TypeFor[Config]())
+	walk(reflect.TypeFor[TruthConfig]()) // one of the forms of a capacity
 	if len(seen) < 20 {
 		t.Errorf("saw only %d types of the schema", len(seen))
 	}

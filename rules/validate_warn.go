@@ -28,6 +28,7 @@ func warn(doc *document, cfg *Config) {
 			w.shadowed(rules, i)
 			w.outcomes(p.field("outcomes"), r)
 			w.idempotency(p.field("idempotency"), r)
+			w.settling(p, r)
 		}
 	}
 }
@@ -88,6 +89,8 @@ func (w *warner) pool(p place, name string, pool *PoolConfig) {
 	if pool.Capacity.Kind == CapacityNumber {
 		p.field("capacity").warnf("a number without truth: after a lapsed hold whose outcome is not known, after retain, and after a restart of a memory store, only the backend's own constraints keep the slot from being oversold")
 	}
+	w.truth(p.field("capacity"), name, pool)
+	w.unsettled(p, name, pool)
 	if pool.Retain < pool.HoldTTL {
 		p.field("retain").warnf("%s is shorter than hold_ttl, which is %s", FormatDuration(pool.Retain), FormatDuration(pool.HoldTTL))
 	}
@@ -100,7 +103,11 @@ func (w *warner) idempotency(p place, r *RuleConfig) {
 	}
 	unknown := p.field("unknown")
 	if auto := !unknown.written || unknown.value.Value == "auto"; auto && idem.Unknown == "reject" {
-		unknown.warnf("auto means reject here, since no outcomes line says duplicate: a request whose first attempt got no answer is refused as outcome-unknown for the key's ttl of %s", FormatDuration(idem.TTL))
+		why := "since no outcomes line says duplicate"
+		if r.settles() {
+			why = "where retry would let the backend hear a repeated " + r.Action
+		}
+		unknown.warnf("auto means reject here, %s: a request whose first attempt got no answer is refused as outcome-unknown for the key's ttl of %s", why, FormatDuration(idem.TTL))
 	}
 	timeout := r.Timeout
 	if timeout == 0 {
