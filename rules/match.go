@@ -32,6 +32,9 @@ func (s *Set) Match(r *Request) (Match, *Refusal) {
 		if asked.malformed || bodyMay {
 			methods = append(methodBuf[:0], anyMethod)
 		}
+		if s.dialect.optional && methods[0] != anyMethod {
+			methods = append(methods, r.Method)
+		}
 		if r.Path == "" || r.Path[0] != '/' || t.mayMatch(methods) {
 			return Match{}, refuse(RefuseAmbiguous, "the path cannot be read: %v", err)
 		}
@@ -39,7 +42,7 @@ func (s *Set) Match(r *Request) (Match, *Refusal) {
 	}
 	if bodyMay && t.bodyMatters(methods, &paths) {
 		if r.Body == nil {
-			m, refusal := t.decide(methods, &paths, asked.malformed)
+			m, refusal := t.decideOr(r.Method, methods, &paths, asked.malformed)
 			m.NeedsBody = refusal == nil
 			return m, refusal
 		}
@@ -48,7 +51,18 @@ func (s *Set) Match(r *Request) (Match, *Refusal) {
 		}
 		methods = s.dialect.methodsOf(r.Method, &asked, methodBuf[:0])
 	}
-	return t.decide(methods, &paths, asked.malformed)
+	return t.decideOr(r.Method, methods, &paths, asked.malformed)
+}
+
+// decideOr is decide that goes by the method that was sent where the overriding one
+// has no rule and the backend may know no overriding.
+func (t *trial) decideOr(sent string, methods []string, paths *readings, malformed bool) (Match, *Refusal) {
+	m, refusal := t.decide(methods, paths, malformed)
+	if t.set.dialect.optional && m.Rule == nil && refusal == nil {
+		var one [1]string
+		return t.decide(append(one[:0], strings.ToUpper(sent)), paths, malformed)
+	}
+	return m, refusal
 }
 
 // decide tries every method with every reading of the path.

@@ -28,10 +28,11 @@ package rules
 // (3) X-HTTP-Method-Override, X-HTTP-Method, X-Method-Override. (4) the first of them.
 //
 // Where the table has "… or", both are tried: one rule with one set of path
-// variables has to come out. Under a named dialect the overriding method is the only
-// one that counts, so name one only where the backend overrides as the table says;
-// "any" tries the method that was sent too, and so does every dialect where an
-// override is empty, no method there, or where only some look for it.
+// variables has to come out. Under a named dialect the overriding method decides: php
+// and rack are for frameworks that do as the table says; where a module has to be
+// added (express, spring, aspnet) the method that was sent counts if the other has no
+// rule. "any" tries both, and so does every dialect where an override is empty, no
+// method there, or where only some look for it.
 //
 // Sources: Apache AcceptPathInfo, DirectoryIndex, MergeSlashes and MultiViews, nginx
 // merge_slashes and try_files, Symfony Request.getMethod, Laravel
@@ -43,6 +44,9 @@ package rules
 type dialect struct {
 	// lax tries the method that was sent next to what overrides it.
 	lax bool
+	// optional: only a module that many applications lack overrides methods, so that
+	// one without a rule leaves the method that was sent.
+	optional bool
 
 	keepsDots       bool
 	keepsParameters bool
@@ -92,19 +96,19 @@ var (
 		},
 		"express": {
 			keepsDots: true, keepsParameters: true, foldsCase: true,
-			headers: overrideHeaders, query: true, form: true, plainForms: true, json: true, methods: commonMethods,
+			optional: true, headers: overrideHeaders, query: true, form: true, plainForms: true, json: true, methods: commonMethods,
 			doubles: true,
 		},
 		"spring": {
 			dropsParameters: true,
 			formats:         formats{every: true},
-			query:           true, form: true, methods: []string{"PUT", "PATCH", "DELETE"},
+			optional:        true, query: true, form: true, methods: []string{"PUT", "PATCH", "DELETE"},
 		},
 		"aspnet": {
 			keepsParameters: true, foldsCase: true,
 			formats: formats{literals: []string{".aspx", ".json", ".xml"}},
 			scripts: []string{".aspx", ".ashx", ".asmx"}, windows: true,
-			headers: overrideHeaders[:1], methods: commonMethods,
+			optional: true, headers: overrideHeaders[:1], methods: commonMethods,
 		},
 	}
 )

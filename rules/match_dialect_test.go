@@ -157,7 +157,10 @@ func TestDialectMethods(t *testing.T) {
 		{"POST /d/1\nX-HTTP-Method-Override: DELETE", "delete DELETE /d/1 x=1", map[string]string{"spring": "-"}},
 		{"POST /d/1?_method=delete", "delete DELETE /d/1 x=1", map[string]string{"rack": "-", "aspnet": "-"}},
 		// The method that counts has no rule.
-		{"POST /b/1\nX-HTTP-Method-Override: DELETE", "-", map[string]string{"any": post, "spring": post}},
+		{"POST /b/1\nX-HTTP-Method-Override: DELETE", "-", map[string]string{"any": post, "express": post, "spring": post, "aspnet": post}},
+		{"POST /b/1\nX-HTTP-Method: DELETE", post, nil},
+		{"POST /b/1?_method=DELETE", "-", map[string]string{"any": post, "rack": post, "express": post, "spring": post, "aspnet": post}},
+		{"POST /b/1%2F2\nX-HTTP-Method-Override: PATCH", "ambiguous", nil},
 		// Only POST can be overridden, but for any.
 		{"GET /b/1\nX-HTTP-Method-Override: PUT", "get GET /b/1 x=1", map[string]string{"any": "ambiguous"}},
 		{"GET /d/1?_method=DELETE", "-", map[string]string{"any": "delete DELETE /d/1 x=1"}},
