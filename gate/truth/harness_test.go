@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -163,7 +164,7 @@ type bench struct {
 	backend *backend
 	meter   *meter
 	config  *rules.PoolConfig
-	ids     int
+	gate    *Pool
 }
 
 func poolConfig() *rules.PoolConfig {
@@ -281,3 +282,16 @@ func (b *bench) wantLeft(slot string, want int64) {
 }
 
 var errBackend = errors.New("the database is on fire")
+
+// deafStore loses every Lead call while it is deaf.
+type deafStore struct {
+	Store
+	deaf atomic.Bool
+}
+
+func (s *deafStore) Lead(ctx context.Context, pool, who string, ttl time.Duration) (int64, bool, error) {
+	if s.deaf.Load() {
+		return 0, false, &store.Error{Op: "lead", Kind: store.KindTimeout, Err: context.DeadlineExceeded}
+	}
+	return s.Store.Lead(ctx, pool, who, ttl)
+}
