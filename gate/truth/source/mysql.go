@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -47,6 +49,18 @@ func (mySQL) grammar() grammar {
 
 func (mySQL) snapshot() *sql.TxOptions {
 	return &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
+}
+
+// foreign: a column in latin1 cannot be compared with text beyond it. ASCII is in
+// every character set: if such a slot fails like this, the query is wrong.
+func (mySQL) foreign(err error, slot string) bool {
+	const illegalMixOfCollations = 1267 // ER_CANT_AGGREGATE_2COLLATIONS
+	var failed *mysql.MySQLError
+	return errors.As(err, &failed) && failed.Number == illegalMixOfCollations && !isASCII(slot)
+}
+
+func isASCII(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
 // holds: a text that no number spells is compared as 0 or by its leading digits,

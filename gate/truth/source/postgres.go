@@ -14,7 +14,11 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-type postgres struct{}
+type postgres struct {
+	// named: statements may outlive their transaction. Behind a pooler they may not;
+	// default_query_exec_mode in the DSN says so.
+	named bool
+}
 
 func openPostgres(dsn string, timeout time.Duration) (*sql.DB, dialect, error) {
 	config, err := pgx.ParseConfig(dsn)
@@ -28,7 +32,7 @@ func openPostgres(dsn string, timeout time.Duration) (*sql.DB, dialect, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "slotgate"
 	}
-	return stdlib.OpenDB(*config), postgres{}, nil
+	return stdlib.OpenDB(*config), postgres{named: config.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement}, nil
 }
 
 // grammar: casting to text takes the padding off character(n), and the collation
@@ -43,13 +47,16 @@ func (postgres) snapshot() *sql.TxOptions {
 	return &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
 }
 
-// holds prepares the statement, once a connection, to learn the type that the server
-// has given to the slot. It would answer a slot that this type cannot spell with an
-// error that looks like one of the data.
-func (postgres) holds(ctx context.Context, conn *sql.Conn, s *statement, slot string) (holds bool, err error) {
+// holds prepares the statement, if it can once for each connection, to learn the type
+// that the server has given to the slot. It would answer a slot that this type cannot
+// spell with an error that looks like one of the data.
+func (p postgres) holds(ctx context.Context, conn *sql.Conn, s *statement, slot string) (holds bool, err error) {
 	err = conn.Raw(func(c any) error {
-		// pgx finds a statement that is prepared under its own text when it runs it.
-		prepared, err := c.(*stdlib.Conn).Conn().Prepare(ctx, s.text, s.text)
+		name := ""
+		if p.named {
+			name = s.text // under which pgx finds it when it is run
+		}
+		prepared, err := c.(*stdlib.Conn).Conn().Prepare(ctx, name, s.text)
 		if err == nil {
 			holds = spells(prepared.ParamOIDs[0], slot)
 		}
@@ -85,3 +92,5 @@ func isInteger(slot string, bits int) bool {
 	n, err := strconv.ParseInt(slot, 10, bits)
 	return err == nil && strconv.FormatInt(n, 10) == slot
 }
+
+func (postgres) foreign(error, string) bool { return false }

@@ -32,6 +32,8 @@ type dialect interface {
 	// holds tells whether the column that the statement compares with the slot could
 	// have it as a value. A database that fails on what could not needs it.
 	holds(ctx context.Context, conn *sql.Conn, s *statement, slot string) (bool, error)
+	// foreign tells whether a statement failed because its column cannot spell the slot.
+	foreign(err error, slot string) bool
 }
 
 // sqlSource looks with queries. See statement for how a slot is compared.
@@ -182,6 +184,9 @@ func (l *look) query(s *statement, slot string) (rows *sql.Rows, err error) {
 	holds, err := l.dialect.holds(l.ctx, l.conn, s, slot)
 	if err == nil && holds {
 		rows, err = l.tx.QueryContext(l.ctx, s.text, s.arguments(slot)...)
+	}
+	if err != nil && l.dialect.foreign(err, slot) {
+		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.setting, err)

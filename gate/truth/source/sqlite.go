@@ -48,3 +48,5 @@ func (sqlite) snapshot() *sql.TxOptions { return &sql.TxOptions{ReadOnly: true} 
 
 // holds: SQLite compares text that is no number with numbers as what it is, unequal.
 func (sqlite) holds(context.Context, *sql.Conn, *statement, string) (bool, error) { return true, nil }
+
+func (sqlite) foreign(error, string) bool { return false }

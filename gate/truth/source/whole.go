@@ -46,9 +46,9 @@ func wholeOf(value any) (int64, error) {
 		}
 		return int64(v), nil
 	case string:
-		return parseWhole(v)
+		return parseWhole(strings.TrimRight(v, " ")) // character(n) is padded
 	case []byte:
-		return parseWhole(string(v))
+		return wholeOf(string(v))
 	}
 	return 0, errNotWhole
 }
