@@ -141,13 +141,28 @@ func TestBadBodies(t *testing.T) {
 }
 
 // A gate that answers without reading the body ends the connection, or the body
-// would be read as the next request.
+// would be read as the next request. So does one that has read a part of it.
 func TestUnreadBody(t *testing.T) {
-	f := start(t, "", &testGate{serve: func(*gate.Request) *gate.Reply { return own(decision.DecisionSoldOut) }})
+	asked := 0
+	f := start(t, "", &testGate{serve: func(r *gate.Request) *gate.Reply {
+		if asked++; strings.HasSuffix(r.Path, "/read") {
+			_, _ = r.ReadBody()
+		}
+		return own(decision.DecisionSoldOut)
+	}}, func(c *rules.ServerConfig) { c.MaxBody = 10 })
 	smuggled := "GET /book HTTP/1.1\r\nHost: x\r\n\r\n"
-	c := dial(t, f.addr)
-	c.send("POST /book HTTP/1.1\r\nHost: x\r\nContent-Length: " + fmt.Sprint(len(smuggled)) + "\r\n\r\n" + smuggled)
-	if resp, _ := c.answer("POST"); resp.StatusCode != 409 || !resp.Close || !c.closed() {
-		t.Fatalf("%d, close %v", resp.StatusCode, resp.Close)
+	for _, path := range []string{"/book", "/book/read"} {
+		for _, framing := range []string{
+			"Content-Length: " + fmt.Sprint(len(smuggled)) + "\r\n\r\n",
+			"Transfer-Encoding: chunked\r\n\r\n",
+			"Transfer-Encoding: chunked\r\n\r\nffff\r\n",
+		} {
+			asked = 0
+			c := dial(t, f.addr)
+			c.send("POST " + path + " HTTP/1.1\r\nHost: x\r\n" + framing + smuggled)
+			if resp, _ := c.answer("POST"); resp.StatusCode != 409 || !resp.Close || !c.closed() || asked != 1 {
+				t.Fatalf("%s %q: %d, close %v, %d requests", path, framing, resp.StatusCode, resp.Close, asked)
+			}
+		}
 	}
 }

@@ -215,6 +215,33 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	}
 }
 
+// Between two requests idle_timeout counts, and read_timeout from the first byte of
+// the next.
+func TestIdleConnectionsOutlastTheReadTimeout(t *testing.T) {
+	const read = 50 * time.Millisecond
+	f := start(t, echo(t).URL, nil, func(c *rules.ServerConfig) { c.ReadTimeout, c.IdleTimeout = read, time.Minute })
+	c := dial(t, f.addr)
+	for range 3 {
+		for _, path := range []string{"/x", "/book"} {
+			c.send("POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi")
+			if _, body := c.answer("POST"); body != "POST "+path+" hi" {
+				t.Fatal(body)
+			}
+		}
+		<-time.After(2 * read)
+	}
+	c.send("POST /x HT")
+	if resp, _ := c.answer("POST"); resp.StatusCode != 408 || !c.closed() {
+		t.Fatalf("half a head: %d", resp.StatusCode)
+	}
+	f = start(t, echo(t).URL, nil, func(c *rules.ServerConfig) { c.IdleTimeout = read })
+	c = dial(t, f.addr)
+	c.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
+	if _, body := c.answer("GET"); body != "GET /x " || !c.closed() {
+		t.Fatalf("%q, or the idle connection stays open", body)
+	}
+}
+
 // Draining answers what runs, says that the connection ends, closes idle and
 // silent ones, and refuses new ones.
 func TestShutdown(t *testing.T) {

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -153,6 +154,30 @@ func request(method, path, body string, fields ...string) *gate.Request {
 
 func forward(c *Client, r *gate.Request, within time.Duration) (*gate.BackendAnswer, error) {
 	return c.Forward(&gate.Forward{Request: r, SendBy: time.Now().Add(within), Timeout: within, Limit: 1 << 20})
+}
+
+// askForward and askPass are the two ways of a request; each gives its answer whole.
+func askForward(c *Client, r *gate.Request, within time.Duration) (status int, body string, err error) {
+	a, err := forward(c, r, within)
+	if err != nil {
+		return 0, "", err
+	}
+	defer a.Release()
+	return a.Status, string(a.Body), nil
+}
+
+// askPass waits as long as the client's time-outs say.
+func askPass(c *Client, r *gate.Request, _ time.Duration) (status int, body string, err error) {
+	s, err := c.Pass(r, bytes.NewReader(r.Body), int64(len(r.Body)))
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = s.Body.Close() }()
+	b, err := io.ReadAll(s.Body)
+	if err != nil {
+		return 0, "", (&exchange{sent: 1}).failure(err)
+	}
+	return s.Status, string(b), nil
 }
 
 func failureOf(err error) gate.BackendFailure {

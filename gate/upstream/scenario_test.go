@@ -20,7 +20,6 @@ func TestScenarios(t *testing.T) {
 		poison = "HTTP/1.1 200 OK\r\nX-Poison: 1\r\nContent-Length: 17\r\n\r\n{\"victim\":\"data\"}"
 		html   = "<html>Fatal error</html>"
 	)
-	within := 2 * time.Second
 	for _, test := range []struct {
 		id, name string
 		method   string
@@ -75,58 +74,60 @@ func TestScenarios(t *testing.T) {
 		{id: "C-51", name: "HEAD whose body comes late", method: "HEAD", play: raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), late: poison, status: 200},
 		{id: "C-54", name: "an answer after the deadline", play: raw(""), late: poison, within: 50 * time.Millisecond, failure: gate.TimedOut},
 	} {
-		t.Run(test.id+" "+test.name, func(t *testing.T) {
-			var connections atomic.Int32
-			over, sent := make(chan struct{}), make(chan struct{})
-			b := startBackend(t, func(c net.Conn, in *bufio.Reader, n int) {
-				connections.Store(int32(n))
-				if n == 1 {
-					if _, more := receive(in); !more {
-						return
-					}
-					test.play(c, in, n)
-					if test.closes {
+		if test.method == "" {
+			test.method = "POST"
+		}
+		if test.within == 0 {
+			test.within = 2 * time.Second
+		}
+		for way, ask := range map[string]func(*Client, *gate.Request, time.Duration) (int, string, error){"forwarded": askForward, "passed": askPass} {
+			t.Run(test.id+" "+test.name+" "+way, func(t *testing.T) {
+				var connections atomic.Int32
+				over, sent := make(chan struct{}), make(chan struct{})
+				b := startBackend(t, func(c net.Conn, in *bufio.Reader, n int) {
+					connections.Store(int32(n))
+					if n == 1 {
+						if _, more := receive(in); !more {
+							return
+						}
+						test.play(c, in, n)
+						if test.closes {
+							close(sent)
+							return
+						}
+						<-over
+						if test.late != "" {
+							_, _ = c.Write([]byte(test.late)) // the client may have gone, as it should
+						}
 						close(sent)
-						return
 					}
-					<-over
-					if test.late != "" {
-						_, _ = c.Write([]byte(test.late)) // the client may have gone, as it should
-					}
-					close(sent)
+					answers(ok("own"))(c, in, n)
+				})
+				c := newClient(t, b.addr, func(o *Options) { o.Timeout, o.IdleTimeout = test.within, test.within })
+				began := time.Now()
+				status, body, err := ask(c, request(test.method, "/", "b"), test.within)
+				if took := time.Since(began); took > 2*test.within+time.Second {
+					t.Errorf("took %v", took)
 				}
-				answers(ok("own"))(c, in, n)
+				close(over)
+				<-sent
+				switch {
+				case test.failure != 0:
+					if failureOf(err) != test.failure {
+						t.Fatalf("%v, want failure %d", err, test.failure)
+					}
+				case err != nil:
+					t.Fatal(err)
+				case status != test.status || body != test.body:
+					t.Fatalf("%d %q, want %d %q", status, body, test.status, test.body)
+				}
+				if status, body, err = ask(c, request("POST", "/next", ""), time.Second); status != 200 || body != "own" || err != nil {
+					t.Fatalf("the next request: %d %q, %v", status, body, err)
+				}
+				if reused := connections.Load() == 1; reused != test.reused {
+					t.Errorf("connection reused: %v, want %v", reused, test.reused)
+				}
 			})
-			c := newClient(t, b.addr)
-			if test.method == "" {
-				test.method = "POST"
-			}
-			if test.within == 0 {
-				test.within = within
-			}
-			began := time.Now()
-			a, err := forward(c, request(test.method, "/", "b"), test.within)
-			if took := time.Since(began); took > test.within+time.Second {
-				t.Errorf("took %v", took)
-			}
-			close(over)
-			<-sent
-			switch {
-			case test.failure != 0:
-				if failureOf(err) != test.failure {
-					t.Fatalf("%v, want failure %d", err, test.failure)
-				}
-			case err != nil:
-				t.Fatal(err)
-			case a.Status != test.status || string(a.Body) != test.body:
-				t.Fatalf("%d %q, want %d %q", a.Status, a.Body, test.status, test.body)
-			default:
-				a.Release()
-			}
-			wantBody(t, c, request("POST", "/next", ""), "own")
-			if reused := connections.Load() == 1; reused != test.reused {
-				t.Errorf("connection reused: %v, want %v", reused, test.reused)
-			}
-		})
+		}
 	}
 }
