@@ -163,6 +163,7 @@ func reverseProxy(t *testing.T) *proxy {
 	return &proxy{name: "ReverseProxy", addr: listener.Addr().String(), backend: b, host: b.addr()}
 }
 
+// nginx is the real one; see testbed.Nginx for its configuration.
 func nginx(t *testing.T) (p *proxy, version string) {
 	b := startBackend(t)
 	server := testbed.Nginx(t, b.addr())

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -38,7 +37,7 @@ func TestTable(t *testing.T) {
 		}
 	})
 
-	rows := make([]row, 0, len(cases()))
+	var rows []row
 	for i, c := range cases() {
 		own := verdicts[0][i]
 		if gated := verdicts[1][i]; gated != own {
@@ -64,6 +63,15 @@ func TestTable(t *testing.T) {
 // row of the table, by column.
 type row [7]string
 
+var columnNames = row{"Input", "RFC", "Duty", "Slotgate", "ReverseProxy", "nginx", "Raw"}
+
+func (r row) line() string {
+	for i, cell := range r {
+		r[i] = escape(cell)
+	}
+	return "| " + strings.Join(r[:], " | ") + " |"
+}
+
 // nginxColumn is the column that is not compared when the versions differ.
 const nginxColumn = 5
 
@@ -72,15 +80,13 @@ func compare(t *testing.T, rows []row, version string) {
 	if err != nil {
 		t.Fatalf("%v; write it with -update", err)
 	}
-	recorded := strings.Split(string(text), "\n")
 	sameVersion := strings.HasPrefix(string(text), head(version))
-	lines := recorded[:0]
-	for _, line := range recorded {
-		if strings.HasPrefix(line, "| ") {
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "| ") && line != columnNames.line() {
 			lines = append(lines, line)
 		}
 	}
-	lines = lines[1:] // the names of the columns
 	if len(lines) != len(rows) {
 		t.Fatalf("%s has %d rows, there are %d cases; write it with -update", tableFile, len(lines), len(rows))
 	}
@@ -122,16 +128,15 @@ Sections without a document are of RFC 9112. ⏎ is CR LF, \r and \n are bare.
 
 func render(rows []row) string {
 	var b strings.Builder
-	line := func(r row) { b.WriteString("| " + strings.Join(r[:], " | ") + " |\n") }
-	line(row{"Input", "RFC", "Duty", "Slotgate", "ReverseProxy", "nginx", "Raw"})
-	b.WriteString(strings.Repeat("|---", len(row{})) + "|\n")
-	for _, r := range rows {
-		for i, cell := range r {
-			r[i] = escape(cell)
+	for _, g := range groups {
+		fmt.Fprintf(&b, "## %s\n\n%s\n%s|\n", g.title, columnNames.line(), strings.Repeat("|---", len(columnNames)))
+		for range g.cases {
+			b.WriteString(rows[0].line() + "\n")
+			rows = rows[1:]
 		}
-		line(r)
+		b.WriteString("\n")
 	}
-	return b.String()
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func escape(cell string) string { return strings.ReplaceAll(cell, "|", `\|`) }
@@ -151,6 +156,25 @@ func (c *conformanceCase) input() string {
 	return text
 }
 
-func cases() []*conformanceCase {
-	return slices.Concat(lineCases, targetCases, fieldCases, hopCases, framingCases, chunkCases, connectionCases, answerCases, answerFramingCases)
+// groups are the parts of the table.
+var groups = []struct {
+	title string
+	cases []*conformanceCase
+}{
+	{"The request line", lineCases},
+	{"The target and Host", targetCases},
+	{"Field lines of requests", fieldCases},
+	{"Fields for one connection, and of proxies", hopCases},
+	{"The length of a request's body", framingCases},
+	{"Chunks of a request's body", chunkCases},
+	{"Several messages on a connection", connectionCases},
+	{"Heads of answers", answerCases},
+	{"The length of an answer's body", answerFramingCases},
+}
+
+func cases() (all []*conformanceCase) {
+	for _, g := range groups {
+		all = append(all, g.cases...)
+	}
+	return all
 }
