@@ -96,7 +96,7 @@ func (t TotalConfig) IsNone() bool { return t == TotalConfig{} }
 func (t TotalConfig) String() string {
 	switch {
 	case t.Query != "":
-		return "by query"
+		return "query"
 	case t.Value != Extractor{}:
 		return t.Value.String()
 	case t.Units > 0:

@@ -68,7 +68,7 @@ func TestTruthWhole(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	if got.Means() != MeansBooked || got.Total().String() != "by query" || !got.Probes() {
+	if got.Means() != MeansBooked || got.Total().String() != "query" || !got.Probes() {
 		t.Errorf("means %s, total %v, probes %v", got.Means(), got.Total(), got.Probes())
 	}
 }

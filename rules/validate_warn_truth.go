@@ -45,7 +45,7 @@ func (w *warner) unsettled(p place, name string, pool *PoolConfig) {
 		}
 	}
 	if pool.KeepUnknown && recovers && !probes {
-		p.field("keep_unknown").warnf("truth counts the bookings that went through, and keep_unknown keeps the units of such a hold besides: they are missing until an operator releases the hold; leave it to truth, or write unknown: probe")
+		p.field("keep_unknown").warnf("a hold whose outcome stays unknown is counted besides the booking that truth may have of it, so that its units are missing until an operator releases it: write unknown: probe on the book rule, or look after such holds")
 	}
 }
 

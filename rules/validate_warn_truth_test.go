@@ -26,7 +26,7 @@ func TestWarningsOfTruth(t *testing.T) {
 		{"report_dir alone", sql("}, report_dir: «/a }"), "is of no use without report"},
 		{"report", sql("}, report_dir: /a, report: 04:30 }"), ""},
 		{"a joined slot", strings.Replace(with(sqlTruth), "slot: path:lesson", "«slot: [path:lesson, json:/hour]", 1), "is joined from 2 parts, and pool lessons asks its truth for the joined text"},
-		{"keep_unknown", sql("} }\n    keep_unknown: «true"), "leave it to truth, or write unknown: probe"},
+		{"keep_unknown", sql("} }\n    keep_unknown: «true"), "write unknown: probe on the book rule"},
 		{"keep_unknown without truth", with("capacity: learned\n    keep_unknown: true"), ""},
 		{"keep_unknown with a probe", sql(bookings+"\n    keep_unknown: true") + "    subject: json:/s\n    idempotency: { unknown: probe }\n", ""},
 	} {

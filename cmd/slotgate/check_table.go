@@ -17,7 +17,7 @@ import (
 // writeEffective prints what a configuration means after defaults.
 func writeEffective(w io.Writer, config *rules.Config) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "RULE\tMODE\tACTION\tMATCH\tPOOL\tSLOT\tSUBJECT\tUNITS\tKEY\tUNKNOWN\tLIMITS\tSTORE FAILURE")
+	fmt.Fprintln(table, "RULE\tMODE\tACTION\tMATCH\tPOOL\tSLOT\tSUBJECT\tUNITS\tREFERENCE\tKEY\tUNKNOWN\tLIMITS\tSTORE FAILURE")
 	for _, r := range config.Rules {
 		key, unknown := "-", "-"
 		if idem := r.Idempotency; idem != nil {
@@ -27,17 +27,18 @@ func writeEffective(w io.Writer, config *rules.Config) error {
 			}
 		}
 		row(table, r.Name, r.Mode, r.Action, match(&r.Match), cmp.Or(r.Pool, "-"),
-			extractors(r.Slot, "+"), extractors(r.Subject, "+"), units(r),
+			extractors(r.Slot, "+"), extractors(r.Subject, "+"), units(r), reference(r),
 			key, unknown, limits(&r.Limits), r.OnStoreFailure)
 	}
 	if len(config.Pools) > 0 {
-		fmt.Fprintln(table, "\nPOOL\tCAPACITY\tHOLD TTL\tRETAIN\tPER SUBJECT\tIN FLIGHT\tQUEUE\tKEEP UNKNOWN\tOPENS AT")
+		fmt.Fprintln(table, "\nPOOL\tCAPACITY\tHOLD TTL\tPENDING TTL\tRETAIN\tPER SUBJECT\tIN FLIGHT\tQUEUE\tKEEP UNKNOWN\tOPENS AT")
 	}
 	for _, name := range slices.Sorted(maps.Keys(config.Pools)) {
 		p := config.Pools[name]
-		row(table, name, capacity(p.Capacity), rules.FormatDuration(p.HoldTTL), rules.FormatDuration(p.Retain), perSubject(p), inflight(p.MaxInflight),
+		row(table, name, capacity(p.Capacity), rules.FormatDuration(p.HoldTTL), pending(p.PendingTTL), rules.FormatDuration(p.Retain), perSubject(p), inflight(p.MaxInflight),
 			fmt.Sprintf("%d for %s", p.Queue.Size, rules.FormatDuration(p.Queue.Wait)), strconv.FormatBool(p.KeepUnknown), opens(p.OpensAt))
 	}
+	writeTruth(table, config.Pools)
 	if err := table.Flush(); err != nil {
 		return err
 	}
@@ -86,6 +87,15 @@ func units(r *rules.RuleConfig) string {
 	return extractors(r.Units, "+")
 }
 
+// reference is where a booking's id is read: from the backend's answer to a book
+// rule, from the request under the others.
+func reference(r *rules.RuleConfig) string {
+	if len(r.Hold) > 0 {
+		return extractors(r.Hold, "+")
+	}
+	return extractors(r.Reference, "+")
+}
+
 func limits(l *rules.LimitsConfig) string {
 	var texts []string
 	for _, limit := range []struct {
@@ -100,10 +110,21 @@ func limits(l *rules.LimitsConfig) string {
 }
 
 func capacity(c rules.Capacity) string {
-	if c.Kind == rules.CapacityNumber {
+	switch c.Kind {
+	case rules.CapacityNumber:
 		return strconv.FormatInt(c.Units, 10)
+	case rules.CapacityLearned:
+		return "learned"
 	}
-	return "learned"
+	return "truth"
+}
+
+// pending is how long a booking waits for its confirm.
+func pending(ttl time.Duration) string {
+	if ttl == 0 {
+		return "-"
+	}
+	return rules.FormatDuration(ttl)
 }
 
 func perSubject(p *rules.PoolConfig) string {
@@ -145,11 +166,26 @@ While the store keeps its data, the promises hold under these assumptions:
   A2  A gate's monotonic clock runs as fast as the store's: the first byte is sent
       only while the lease leaves the time-out and a settlement, else it is
       decided again.
-  A3  is about reading the backend's own truth, which is not available yet.
-With constraints at the backend nothing is oversold, whatever fails. Without any,
+`)
+	b.WriteString(truthAssumption(config))
+	b.WriteString(`With constraints at the backend nothing is oversold, whatever fails. Without any,
 exactness also needs keep_unknown: true on the pool and unknown: reject on its rules.
 `)
 	return b.String()
+}
+
+// truthAssumption is what a look at the backend's own data has to be.
+func truthAssumption(config *rules.Config) string {
+	for _, p := range config.Pools {
+		if p.Capacity.Truth != nil {
+			return `  A3  A look starts after the store was read and sees the primary, uncached. What the
+      backend answers is committed and visible, or will be within lag. Where total is
+      a second value, both come from one snapshot.
+`
+		}
+	}
+	return `  A3  is about looks at the backend's own data, which no pool here has.
+`
 }
 
 // leastCommit is the shortest time that any pool leaves the backend to commit
