@@ -61,6 +61,9 @@ func startBackendAt(t testing.TB, addr string, play script) *backend {
 				defer b.wg.Done()
 				play(c, bufio.NewReader(c), n)
 				_ = c.Close()
+				b.mu.Lock()
+				delete(b.open, c)
+				b.mu.Unlock()
 			}()
 		}
 	}()
