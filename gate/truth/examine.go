@@ -23,6 +23,8 @@ const (
 	examineSuspects = 256
 	// examineTries is how often a slot is observed that does not come to rest.
 	examineTries = 3
+	// wholeLedger is more entries than any slot keeps.
+	wholeLedger = 1 << 20
 	// examineWait is the least time between two of them; lag, if that is longer.
 	examineWait = 200 * time.Millisecond
 )
@@ -53,7 +55,8 @@ type Summary struct {
 // examiner goes through the slots of a pool.
 type examiner struct {
 	pool  *Pool
-	holds int // of each slot that are needed
+	holds int  // of each slot that are needed
+	dated bool // observations tell since when the slot is known
 	rate  *rate.Limiter
 	room  chan struct{} // reads of the source at once
 

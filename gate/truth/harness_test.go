@@ -37,6 +37,7 @@ type backend struct {
 	mu     sync.Mutex
 	total  map[string]int64
 	rows   map[string][]source.Booking
+	left   map[string]int64 // a remainder of its own, which may be wrong
 	nextID int
 	reads  int
 	fail   error
@@ -44,7 +45,7 @@ type backend struct {
 }
 
 func newBackend(total int64, slots ...string) *backend {
-	b := &backend{total: map[string]int64{}, rows: map[string][]source.Booking{}}
+	b := &backend{total: map[string]int64{}, rows: map[string][]source.Booking{}, left: map[string]int64{}}
 	for _, slot := range slots {
 		b.total[slot] = total
 	}
@@ -70,6 +71,9 @@ func (b *backend) Read(ctx context.Context, slot string) (source.Value, error) {
 	case !there:
 		return source.Value{Missing: true}, nil
 	}
+	if left, told := b.left[slot]; told {
+		return source.Value{N: left, Total: store.Learned}, nil
+	}
 	return source.Value{N: total - int64(len(b.rows[slot])), Total: total}, nil
 }
 
@@ -93,6 +97,13 @@ func (b *backend) book(slot string, subjects ...string) {
 		b.nextID++
 		b.rows[slot] = append(b.rows[slot], source.Booking{ID: strconv.Itoa(b.nextID), Subject: subject, At: time.Now()})
 	}
+}
+
+// remain sets the remainder that the backend keeps beside its bookings.
+func (b *backend) remain(slot string, left int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left[slot] = left
 }
 
 // cancel removes a subject's bookings.

@@ -13,8 +13,10 @@ import (
 // read before and after the source.
 type observation struct {
 	before, after store.Slot
-	// open is the units of which truth may or may not show a booking.
-	open int64
+	// open is the units of which truth may or may not show a booking. since is when
+	// the gate first knew the slot, as far as its ledger goes back; zero: not known.
+	open  int64
+	since time.Time
 	// value is the source's; booked counts each subject's bookings where listed.
 	value    source.Value
 	bookings []source.Booking
@@ -52,6 +54,7 @@ func (o *observation) whole() bool {
 func (x *examiner) glance(ctx context.Context, s store.Slot) (*observation, error) {
 	o := x.blank()
 	o.before, o.after, o.open = s, s, s.Held
+	o.since = time.Unix(0, 0) // whatever may be wrong is looked at again
 	return o, x.readTruth(ctx, s.Slot, o)
 }
 
@@ -76,8 +79,22 @@ func (x *examiner) observe(ctx context.Context, slot string) (*observation, erro
 	if err := x.readTruth(ctx, slot, o); err != nil {
 		return nil, err
 	}
+	if x.dated {
+		if o.since, err = x.firstSeen(ctx, slot); err != nil {
+			return nil, err
+		}
+	}
 	o.after, err = p.store.Slot(ctx, q)
 	return o, err
+}
+
+// firstSeen is when the oldest entry in the slot's ledger was written.
+func (x *examiner) firstSeen(ctx context.Context, slot string) (time.Time, error) {
+	entries, err := x.pool.store.Ledger(ctx, x.pool.name, slot, wholeLedger)
+	if err != nil || len(entries) == 0 {
+		return time.Time{}, err
+	}
+	return entries[len(entries)-1].Time, nil
 }
 
 func (x *examiner) blank() *observation {
@@ -106,6 +123,7 @@ func (x *examiner) readTruth(ctx context.Context, slot string, o *observation) (
 		return err
 	}
 	o.listed, o.booked = true, countSubjects(o.bookings)
+	p.noteSubjects(o.before.Holds, o.booked)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/slotgate/slotgate/gate/decision"
@@ -21,6 +22,7 @@ type Store interface {
 	WatchSlot(pool, slot string) store.Watch
 	Slot(ctx context.Context, q store.SlotQuery) (store.Slot, error)
 	Slots(ctx context.Context, q store.SlotQuery, cursor string, limit int) ([]store.Slot, string, error)
+	Ledger(ctx context.Context, pool, slot string, limit int) ([]store.Entry, error)
 	Release(ctx context.Context, q store.SlotQuery, hold string) (decision.HoldState, error)
 }
 
@@ -97,7 +99,9 @@ type Pool struct {
 	lead    *leadership
 	quiet   quiet
 	givenUp returns
-	probes  *Prober // nil: nothing to look in
+	// subjects: a subject of a hold was seen in a list of bookings.
+	subjects atomic.Bool
+	probes   *Prober // nil: nothing to look in
 
 	ctx   context.Context // ends with Close
 	stop  context.CancelFunc

@@ -43,7 +43,7 @@ func (p *Pool) Reconcile(ctx context.Context, o ReconcileOptions) (*Report, erro
 	}
 	err := examine(ctx, x, o.Slot, (*observation).differences, func(ctx context.Context, seen *observation, found []Difference) error {
 		if o.Repair {
-			if err := x.repair(ctx, seen.after.Slot, found); err != nil {
+			if err := x.repair(ctx, seen, found); err != nil {
 				return err
 			}
 		}
@@ -75,11 +75,12 @@ func (r *Report) add(d Difference, row func(Difference) error) error {
 
 // repair makes the store agree about a slot, and notes what it repaired. Holds are
 // released first: that moves no units, the look after it does. A slot whose source
-// fails, or that was looked at by somebody else meanwhile, stays unrepaired.
-func (x *examiner) repair(ctx context.Context, slot string, found []Difference) error {
-	p := x.pool
+// fails, or that was looked at by somebody else meanwhile, stays unrepaired; so does a
+// hold whose subject may only be written otherwise in the list.
+func (x *examiner) repair(ctx context.Context, seen *observation, found []Difference) error {
+	p, slot := x.pool, seen.after.Slot
 	for i := range found {
-		if found[i].Hold == "" {
+		if found[i].Hold == "" || found[i].Kind != HeldTwice && !p.known(seen.booked) {
 			continue
 		}
 		_, err := p.store.Release(ctx, p.query(slot), found[i].Hold)

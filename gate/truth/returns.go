@@ -70,8 +70,8 @@ func (p *Pool) releaseReturned(ctx context.Context, slot string) error {
 		return err
 	}
 	booked := countSubjects(list)
-	returned, named := returnedHolds(before.Holds, booked)
-	if len(returned) > 0 && !named && len(booked) > 0 {
+	returned := returnedHolds(before.Holds, booked)
+	if p.noteSubjects(before.Holds, booked); len(returned) > 0 && !p.known(booked) {
 		return errStrangers
 	}
 	released := 0
@@ -90,24 +90,37 @@ func (p *Pool) releaseReturned(ctx context.Context, slot string) error {
 	return nil
 }
 
-// errStrangers: releasing would unblock every subject of the slot.
-var errStrangers = errors.New("no subject of the slot's holds is among the subjects that bookings.query lists: " +
+// errStrangers: releasing would unblock every subject of the pool.
+var errStrangers = errors.New("no subject of the pool's holds was ever among those that bookings.query lists: " +
 	"its second column must be what the rule's subject extracts")
 
-// returnedHolds are the confirmed holds whose subject has no booking. named reports
-// that another one's has: gate and list mean the same by a subject.
-func returnedHolds(holds []store.Hold, booked map[string]int) (returned []store.Hold, named bool) {
+// returnedHolds are the confirmed holds whose subject has no booking.
+func returnedHolds(holds []store.Hold, booked map[string]int) (returned []store.Hold) {
 	for _, h := range holds {
-		switch {
-		case h.State != decision.Confirmed || h.Subject == "":
-		case booked[h.Subject] > 0:
-			named = true
-		default:
+		if h.State == decision.Confirmed && h.Subject != "" && booked[h.Subject] == 0 {
 			returned = append(returned, h)
 		}
 	}
-	return returned, named
+	return returned
 }
+
+// noteSubjects notes whether gate and list mean the same by a subject: that one was
+// seen in both.
+func (p *Pool) noteSubjects(holds []store.Hold, booked map[string]int) {
+	if len(booked) == 0 || p.subjects.Load() {
+		return
+	}
+	for _, h := range holds {
+		if h.State == decision.Confirmed && booked[h.Subject] > 0 {
+			p.subjects.Store(true)
+			return
+		}
+	}
+}
+
+// known reports whether a subject that is not in the list has no booking, as far as
+// that can be told.
+func (p *Pool) known(booked map[string]int) bool { return len(booked) == 0 || p.subjects.Load() }
 
 // countSubjects counts the bookings of each subject.
 func countSubjects(list []source.Booking) map[string]int {

@@ -58,10 +58,7 @@ func (t *tally) put(slot string, is tallied) {
 		t.slots = map[string]tallied{}
 	}
 	if _, known := t.slots[slot]; !known && len(t.slots) >= maxTallied {
-		t.forget(is.at)
-		if len(t.slots) >= maxTallied {
-			return // the figures say at least so much
-		}
+		return // the figures say at least so much
 	}
 	t.slots[slot] = is
 }

@@ -1,0 +1,240 @@
+package truth
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/slotgate/slotgate/gate"
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// lesson loads a slot and sells it to subjects named after it.
+func (b *bench) lesson(p *Pool, slot string, sold int) {
+	b.Helper()
+	b.backend.mu.Lock()
+	b.backend.total[slot] = 6
+	b.backend.mu.Unlock()
+	if got := p.Load(context.Background(), slot); got != gate.LoadDone {
+		b.Fatalf("load of %s: %v", slot, got)
+	}
+	for i := range sold {
+		b.sell(slot, fmt.Sprintf("%s-student-%d", slot, i))
+	}
+}
+
+// found lists differences as "slot kind", in order.
+func found(r *Report) (list []string) {
+	for _, d := range r.Rows {
+		list = append(list, d.Slot+" "+string(d.Kind))
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (b *bench) reconcile(p *Pool, o ReconcileOptions) *Report {
+	b.Helper()
+	o.Rate = rules.Rate{Count: 100_000, Per: time.Second}
+	r, err := p.Reconcile(context.Background(), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r
+}
+
+func TestReconcileFindsRepairsAndIsCleanAfterwards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newBackend(6))
+		b.config.OnePerSubject = true
+		b.config.KeepUnknown = true
+		b.config.HoldTTL = time.Second
+		o := b.options("gate-a")
+		o.Lister = b.backend
+		p := b.open(o)
+
+		for i := range 300 { // more than a page, and nothing wrong with them
+			b.lesson(p, fmt.Sprintf("right-%03d", i), i%3)
+		}
+		b.lesson(p, "high", 2) // 1: somebody booked behind the gate
+		b.backend.book("high", "outside")
+		b.lesson(p, "low", 2) // 2: a total was raised behind the gate
+		b.backend.mu.Lock()
+		b.backend.total["low"] = 8
+		b.backend.mu.Unlock()
+		b.lesson(p, "full", 1) // 3: the backend said sold out, and has units
+		d, got := b.decide("full", "unlucky")
+		b.settle(settlement(&d, &got, rules.SoldOut))
+		b.lesson(p, "doubted", 1) // 4: the last look failed
+		b.backend.failWith(errBackend)
+		time.Sleep(time.Second)
+		p.Load(t.Context(), "doubted")
+		b.backend.failWith(nil)
+		b.lesson(p, "deleted", 1)  // 5: the lesson is gone
+		b.lesson(p, "returned", 2) // 6: cancelled in the console
+		b.backend.cancel("returned", "returned-student-0")
+		b.lesson(p, "lost", 2) // 7: an attempt of which nothing came
+		d, got = b.decide("lost", "nobody")
+		b.settle(settlement(&d, &got, rules.Unknown))
+		time.Sleep(time.Minute)
+		b.backend.mu.Lock()
+		delete(b.backend.total, "deleted")
+		b.backend.mu.Unlock()
+
+		want := []string{
+			"deleted slot-missing", "doubted unverified", "full marked-full", "high available-too-high",
+			"lost unknown-without-booking", "low available-too-low", "returned available-too-low", "returned hold-without-booking",
+		}
+		dry := b.reconcile(p, ReconcileOptions{})
+		if got := found(dry); !slices.Equal(got, want) {
+			t.Errorf("found\n %q, want\n %q", got, want)
+		}
+		if dry.Slots != 307 || dry.Failed != 0 || dry.Partial != 0 || dry.Repaired != 0 || dry.Differences != len(want) {
+			t.Errorf("report %+v", dry)
+		}
+		for _, d := range dry.Rows {
+			if d.Slot == "high" && (*d.Store != 4 || *d.Truth != 3 || d.Difference != 1) {
+				t.Errorf("high: %d in the store, %d in truth, %d", *d.Store, *d.Truth, d.Difference)
+			}
+		}
+		repaired := b.reconcile(p, ReconcileOptions{Repair: true})
+		if got := found(repaired); !slices.Equal(got, want) || repaired.Repaired != len(want) {
+			t.Errorf("repaired %d of %q", repaired.Repaired, got)
+		}
+		if again := b.reconcile(p, ReconcileOptions{}); again.Differences != 0 || again.Slots != 307 {
+			t.Errorf("after the repair: %q of %d slots", found(again), again.Slots)
+		}
+		b.wantLeft("high", 3)
+		b.wantLeft("low", 6)
+		b.wantLeft("returned", 5)
+		b.wantLeft("lost", 4)
+		b.sell("returned", "returned-student-0")
+	})
+}
+
+func TestReconcileTellsOversoldAndTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newBackend(6))
+		p := b.pool()
+		b.lesson(p, "over", 6)
+		b.backend.book("over", "outside")
+		b.lesson(p, "twice", 0)
+		b.sell("twice", "ann", "ann") // before one_per_subject was set
+		b.config.OnePerSubject = true
+		time.Sleep(time.Minute)
+		p.Load(t.Context(), "over")
+		got := b.reconcile(p, ReconcileOptions{Repair: true})
+		if want := []string{"over oversold", "twice held-twice"}; !slices.Equal(found(got), want) {
+			t.Errorf("found %q, want %q", found(got), want)
+		}
+		// What truth itself has wrong stays.
+		if want := []string{"over oversold"}; !slices.Equal(found(b.reconcile(p, ReconcileOptions{})), want) {
+			t.Errorf("afterwards not only %q", want)
+		}
+	})
+}
+
+func TestReconcileDoesNotTakeTrafficForDamage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newBackend(6))
+		b.truth().Lag = time.Second
+		o := b.options("gate-a")
+		o.Lister = b.backend
+		p := b.open(o)
+		slots := make([]string, 20)
+		for i := range slots {
+			slots[i] = fmt.Sprint(i)
+			b.lesson(p, slots[i], 0)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var traffic sync.WaitGroup
+		for i, slot := range slots {
+			traffic.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					subject := fmt.Sprint(slot, "-", n)
+					d, got := b.decide(slot, subject)
+					time.Sleep(time.Duration(7+i) * time.Millisecond)
+					if got.Verdict != decision.Admitted {
+						continue
+					}
+					if n%3 == 0 {
+						b.settle(settlement(&d, &got, rules.Refused))
+						continue
+					}
+					b.backend.book(slot, subject)
+					time.Sleep(3 * time.Millisecond)
+					b.settle(settlement(&d, &got, rules.Booked))
+				}
+			})
+		}
+		b.lesson(p, "wrong", 1)
+		time.Sleep(2 * time.Second)
+		b.backend.book("wrong", "outside")
+		for range 3 {
+			got := b.reconcile(p, ReconcileOptions{})
+			if want := []string{"wrong available-too-high"}; !slices.Equal(found(got), want) {
+				t.Errorf("found %q, want %q", found(got), want)
+			}
+		}
+		stop()
+		traffic.Wait()
+	})
+}
+
+func TestReconcileOfOneSlotAndOfWhatCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newBackend(6))
+		p := b.pool()
+		for _, slot := range []string{"a", "b"} {
+			b.lesson(p, slot, 1)
+			b.backend.book(slot, "outside")
+		}
+		one := ReconcileOptions{}
+		one.Slot = "b"
+		if got := b.reconcile(p, one); !slices.Equal(found(got), []string{"b available-too-high"}) {
+			t.Errorf("found %q in b", found(got))
+		}
+		b.backend.failWith(errBackend)
+		got := b.reconcile(p, ReconcileOptions{Repair: true})
+		if got.Failed != 2 || got.Slots != 0 || got.Differences != 0 || !strings.Contains(got.Error, "on fire") {
+			t.Errorf("report %+v", got)
+		}
+		b.backend.failWith(nil)
+		var rows int
+		stopAt := fmt.Errorf("the pipe is closed")
+		_, err := p.Reconcile(t.Context(), ReconcileOptions{Row: func(Difference) error { rows++; return stopAt }})
+		if err != stopAt || rows != 1 {
+			t.Errorf("%v after %d rows, want to stop at the first", err, rows)
+		}
+	})
+}
+
+// A total that the source tells, and nothing more, is compared as a total.
+func TestReconcileOfACapacity(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newBackend(6, "1"))
+		b.truth().SQL.Means = rules.MeansCapacity
+		p := b.pool()
+		if p.kind != store.TruthTotal {
+			t.Fatal("means: capacity is not truth")
+		}
+		p.Load(t.Context(), "1")
+		time.Sleep(time.Second)
+		b.backend.mu.Lock()
+		b.backend.total["1"] = 9
+		b.backend.mu.Unlock()
+		if got := b.reconcile(p, ReconcileOptions{Repair: true}); !maps.Equal(got.ByKind, map[Kind]int{CapacityDiffers: 1}) || got.Repaired != 1 {
+			t.Errorf("found %q, %d repaired", found(got), got.Repaired)
+		}
+		if got := b.reconcile(p, ReconcileOptions{}); got.Differences != 0 {
+			t.Errorf("afterwards %q", found(got))
+		}
+	})
+}
