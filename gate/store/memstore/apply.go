@@ -52,6 +52,7 @@ func (v *visit) overtaken(r *store.Reading) bool {
 // note puts down whose look has been applied.
 func (t *truth) note(r *store.Reading) {
 	t.applied, t.hot = r.Looked.At, r.Hot
+	t.last = max(t.last, t.applied)
 	t.fence = max(t.fence, r.Fence)
 	t.failed = !r.Found && !r.Missing
 }
@@ -73,9 +74,8 @@ func (v *visit) apply(r *store.Reading) (got store.Applied) {
 	s, t := v.slot, &v.slot.truth
 	of := terms{capacity: r.Look.Query.Capacity, truth: r.Look.Query.Truth}
 	got.Applied = true
-	got.Before, got.Known = s.left(of)
-	if !got.Known {
-		got.Before = 0
+	if before, known := s.left(of); known {
+		got.Known, got.Before = true, before
 	}
 	t.note(r)
 	if r.Found {
@@ -85,8 +85,8 @@ func (v *visit) apply(r *store.Reading) (got store.Applied) {
 			t.told, t.total = true, r.Value
 		}
 	}
-	if got.After, got.Known = s.left(of); !got.Known {
-		got.After = 0
+	if after, known := s.left(of); known {
+		got.After = after
 	}
 	if r.Found && r.Looked.Marked && got.After >= s.mark.units {
 		s.release()

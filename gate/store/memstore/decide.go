@@ -38,6 +38,7 @@ func (q *question) answer() (store.Decided, error) {
 		return q.got, nil
 	}
 	if q.slot != nil {
+		q.isDirty() // a mark that has run out leaves counters that are not believed
 		if q.d.Truth != store.NoTruth {
 			q.slot.truth.hot = q.d.Hot
 		}

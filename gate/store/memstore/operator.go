@@ -34,6 +34,7 @@ func (s *Store) look(ctx context.Context, op string, q store.SlotQuery) (*visit,
 	}
 	v := &visit{Store: s, now: s.now(), of: terms{q.Capacity, q.Truth}}
 	v.enterSlot(slotName{q.Pool, q.Slot})
+	v.isDirty()
 	v.lapse(q.KeepUnknown)
 	v.keepUntil(0)
 	return v, nil

@@ -62,6 +62,15 @@ func RunTruth(t *testing.T, open func(t *testing.T) *Harness) {
 		{"cancel copy", cancelCopyTests},
 		{"pending", pendingTests},
 		{"reference", referenceTests},
+		{"load", loadTests},
+		{"count", countTests},
+		{"look", arithmeticTests},
+		{"order", orderTests},
+		{"failure", failureTests},
+		{"total", totalTests},
+		{"due", dueTests},
+		{"lead", leadTests},
+		{"view", viewTests},
 	})
 }
 
