@@ -46,30 +46,34 @@ func (d *dialect) mayFront(text string) bool {
 		len(text) > len(frontName) && strings.EqualFold(text[1:1+len(frontName)], frontName))
 }
 
-// frontReadings adds what a script in the path makes of it: its own path, as servers
-// find it, and what a front controller routes by, the path after it, behind the
-// application's folder or without it; of the index of a folder, the folder.
+// frontReadings adds what the scripts in a path make of it.
 func (d *dialect) frontReadings(list []reading, p *reading) []reading {
 	if len(p.segments) == 0 || p.is&readByDialect == 0 {
 		return list
 	}
-	i := slices.IndexFunc(p.segments, d.isScript)
-	if i < 0 {
-		if !d.multiViews || len(p.segments) == 1 || !strings.EqualFold(p.segments[0], frontName) {
-			return list
-		}
-		i = 0
+	if d.multiViews && len(p.segments) > 1 && strings.EqualFold(p.segments[0], frontName) {
+		list = d.frontReading(list, p, 0)
 	}
-	before, after := p.segments[:i], p.segments[i+1:]
+	if i := slices.IndexFunc(p.segments, d.isScript); i >= 0 {
+		list = d.frontReading(list, p, i)
+	}
+	return list
+}
+
+// frontReading adds what the script in a segment makes of a path: its own path, as
+// servers find it, and what a front controller routes by, the path after it, behind
+// the application's folder or without it; of the index of a folder, the folder.
+func (d *dialect) frontReading(list []reading, p *reading, at int) []reading {
+	before, after := p.segments[:at], p.segments[at+1:]
 	if len(after) == 0 {
-		if name, _ := d.scriptName(p.segments[i]); isIndex(name) {
+		if name, _ := d.scriptName(p.segments[at]); isIndex(name) {
 			list = append(list, reading{segments: slices.Clone(before), slash: true, is: readByDialect})
 		}
 		return list
 	}
-	list = append(list, reading{segments: slices.Clone(p.segments[:i+1]), is: readByDialect})
+	list = append(list, reading{segments: slices.Clone(p.segments[:at+1]), is: readByDialect})
 	list = append(list, reading{segments: slices.Clone(after), slash: p.slash, is: readByDialect})
-	if i > 0 {
+	if at > 0 {
 		list = append(list, reading{segments: slices.Concat(before, after), slash: p.slash, is: readByDialect})
 	}
 	return list

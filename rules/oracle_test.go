@@ -75,11 +75,11 @@ func drawn(t *rapid.T) *Request {
 	}
 	part("slot")
 	slot := pick("slot", "S1", "S1", "S1", "%531", "S1;v=2", "S1%3Bv", "S1.json", "v1.5", "..", ".", "%2e%2e", "S1%2F2", "S1%5C2", "S%201", "caf%C3%A9", "S1%00", "S1%zz", "a+b", "S1%ff", "..;", "S1.", ".json", "S1.php")
-	target := rapid.SampledFrom([]string{"/api/slots/{}/reservations", "/api/bookings", "/book.php", "/reserve", "/api/bookings/{}", "/other/{}"}).Draw(t, "route")
+	target := rapid.SampledFrom([]string{"/api/slots/{}/reservations", "/api/bookings", "/book.php", "/book", "/reserve", "/api/bookings/{}", "/other/{}"}).Draw(t, "route")
 	part("path")
 	path := ""
 	for segment := range strings.SplitSeq(target[1:], "/") {
-		path += pick("between", "/", "/", "/", "/", "/", "/", "//", "/./", "/x/../", "/x/..;/", "/;a/", "/x//../", "/%2e/", "/index.php/", "/x/%2e%2e/", `\`, "%2F")
+		path += pick("between", "/", "/", "/", "/", "/", "/", "//", "/./", "/x/../", "/x/..;/", "/;a/", "/x//../", "/%2e/", "/index.php/", "/index/", "/(S(x))/", "/x/%2e%2e/", `\`, "%2F")
 		if segment == "{}" {
 			path += slot
 			continue
@@ -90,7 +90,7 @@ func drawn(t *rapid.T) *Request {
 		case "escape":
 			segment = fmt.Sprintf("%%%02x%s", segment[0], segment[1:])
 		}
-		path += segment + pick("parameters", "", "", "", "", "", "", ";j=1", "%3bj", ".json", ".php", ".csv")
+		path += segment + pick("parameters", "", "", "", "", "", "", ";j=1", "%3bj", ".json", ".php", ".csv", ".", "%20")
 	}
 	path += pick("end", "", "", "", "", "/", "//", "/.", "/..", ".json", ".do", ";x", "/extra", ".5", "/x/..")
 
@@ -142,8 +142,8 @@ func drawn(t *rapid.T) *Request {
 			if i > 0 {
 				text += ","
 			}
-			text += pick("member", `"slot_id"`, `"slot_id"`, `"slot\u005fid"`, `"Slot_Id"`, `"a"`, `'slot_id'`) + ":" +
-				pick("json value", `"S1"`, `"S1"`, `"\u00531"`, "7", "7.0", "1e3", "007", "-0", `"7"`, "null", "true", `["S1"]`, `{"slot_id":"S2"}`, `"\ud800"`, `""`, "0.5", "1E400", "18446744073709551617", "9223372036854775807", "7.00000000000000000001", "1e22", "0.1")
+			text += pick("member", `"slot_id"`, `"slot_id"`, `"slot\u005fid"`, `"Slot_Id"`, `"a"`, `'slot_id'`, `"_method"`, `"_method"`) + ":" +
+				pick("json value", `"S1"`, `"S1"`, `"PUT"`, `"delete"`, `"\u00531"`, "7", "7.0", "1e3", "007", "-0", `"7"`, "null", "true", `["S1"]`, `{"slot_id":"S2"}`, `"\ud800"`, `""`, "0.5", "1E400", "18446744073709551617", "9223372036854775807", "7.00000000000000000001", "1e22", "0.1")
 		}
 		r.Body = []byte(text + "}" + pick("after", "", "", "", "", "x", " ", "]", "{}"))
 	}
@@ -166,11 +166,20 @@ func TestBackendsReadWhatWasAdmitted(t *testing.T) {
 	}
 }
 
+// FuzzDrawn steers the drawing by coverage.
+func FuzzDrawn(f *testing.F) {
+	sets := dialectSets(f)
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { checkAgainstBackends(t, sets, drawn(t)) }))
+}
+
+// FuzzBackends writes requests freely.
 func FuzzBackends(f *testing.F) {
 	sets := dialectSets(f)
 	f.Add("POST", "/api/slots/S1/reservations", "", "", "", "", []byte(""))
 	f.Add("POST", "/index.php/api//bookings.json", "_method=put", "application/json", "X-HTTP-Method", "PUT", []byte(`{"slot_id":"S1","Slot_Id":7.0}`))
 	f.Add("POST", "/book.php/x", "slot_id=S1", "application/x-www-form-urlencoded", "X_User_Id", "bob", []byte("slot_id=S1&slot.id=S2;a=b&_method=DELETE"))
+	f.Add("POST", "/api/bookings/S1", "", "application/json", "X-User-Id", "ann", []byte(`{"_method":"put","slot_id":7}`))
+	f.Add("POST", "/book/x", "", "application/x-www-form-urlencoded; charset=utf-8", "X-User-Id", "ann", []byte("slot_id=%531&_token=a%3D"))
 	f.Add("PUT", "/api/x/..;/bookings/S1%3Bv;w", "", "multipart/form-data; boundary=b", "X-User-Id", "ann", []byte(multipartBody("b", "slot_id", "", "", "S1")))
 	f.Fuzz(func(t *testing.T, method, path, query, contentType, name, value string, body []byte) {
 		if !isToken(method) || strings.ToUpper(method) != method || strings.ContainsAny(path, "?#") || !isToken(name) ||

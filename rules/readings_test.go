@@ -2,7 +2,9 @@ package rules
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"maps"
 	"math"
 	"mime"
@@ -31,8 +33,9 @@ type backend struct {
 	json       func([]byte, string) (any, bool)
 	formFirst  bool // a form field is taken before a query parameter
 	user       func([]Field) string
-	script     string // the pattern of what follows a script
+	book       string // the pattern of the paths that run the script /book.php
 	format     string // the pattern of a suffix that is dropped
+	inflates   bool   // bodies in gzip are read
 }
 
 func headerOf(list []Field, name string) (values []string) {
@@ -153,15 +156,14 @@ func phpUser(list []Field) (user string) {
 	return user
 }
 
-var backends = []backend{
+const scriptAlone = `/book\.php`
+
+var backends = withVariants([]backend{
 	{
-		name: "php", formFirst: true, script: `(?:/.*)?`, user: phpUser, pairs: phpPairs, parts: laxParts(true),
+		name: "php", formFirst: true, book: `/book(?:\.php)?(?:/.*)?`, user: phpUser, pairs: phpPairs, parts: laxParts(true),
 		path: func(p string) string {
 			p = squeeze(removeDots(decodeLax(p, false)))
-			if after, ok := strings.CutPrefix(p, "/index.php/"); ok {
-				p = "/" + after
-			}
-			return p
+			return compiled(`^/index(?:\.php)?/`).ReplaceAllString(p, "/")
 		},
 		override: func(r *Request, query, form fields) string {
 			return firstText(firstHeader(r.Header, "X-HTTP-Method-Override"), form["_method"], query["_method"])
@@ -169,7 +171,7 @@ var backends = []backend{
 		json: func(b []byte, label string) (any, bool) { return decodeJSON(b, label, false, false, false) },
 	},
 	{
-		name: "rack", formFirst: true, format: `\.[^./?]+`, user: joinedUser, pairs: lastPairs("&;"), parts: laxParts(true),
+		name: "rack", book: scriptAlone, formFirst: true, format: `\.[^./?]+`, user: joinedUser, pairs: lastPairs("&;"), parts: laxParts(true),
 		path: func(p string) string {
 			return eachSegment(squeeze(p), func(s string) string { return decodeLax(s, false) })
 		},
@@ -179,7 +181,7 @@ var backends = []backend{
 		json: func(b []byte, label string) (any, bool) { return decodeJSON(b, label, false, false, false) },
 	},
 	{
-		name: "express", formFirst: true, pathFold: true, decodeSlot: true, user: joinedUser, pairs: arrayPairs, parts: noParts,
+		name: "express", book: scriptAlone, inflates: true, formFirst: true, pathFold: true, decodeSlot: true, user: joinedUser, pairs: arrayPairs, parts: noParts,
 		path: func(p string) string { return p },
 		override: func(r *Request, query, form fields) string {
 			return firstText(firstHeader(r.Header, "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"), query["_method"], form["_method"])
@@ -187,7 +189,7 @@ var backends = []backend{
 		json: func(b []byte, label string) (any, bool) { return decodeJSON(b, label, true, true, false) },
 	},
 	{
-		name: "spring", format: `\.[^./]*`, user: joinedUser, pairs: firstPairs, parts: laxParts(false),
+		name: "spring", book: scriptAlone, format: `\.[^./]*`, user: joinedUser, pairs: firstPairs, parts: laxParts(false),
 		path: func(p string) string {
 			return removeDots(squeeze(eachSegment(p, func(s string) string {
 				s, _, _ = strings.Cut(s, ";")
@@ -204,8 +206,9 @@ var backends = []backend{
 		json: func(b []byte, label string) (any, bool) { return decodeJSON(b, label, true, true, false) },
 	},
 	{
-		name: "aspnet", pathFold: true, user: joinedUser, pairs: foldNames(firstPairs), parts: laxParts(false),
+		name: "aspnet", book: scriptAlone, pathFold: true, user: joinedUser, pairs: foldNames(firstPairs), parts: laxParts(false),
 		path: func(p string) string {
+			p = compiled(`/\((?:[A-Z]\([^()/]*\))+\)`).ReplaceAllString(p, "")
 			return removeDots(strings.ReplaceAll(eachSegment(p, func(s string) string { return decodeLax(s, false) }), `\`, "/"))
 		},
 		override: func(r *Request, _, _ fields) string {
@@ -213,6 +216,54 @@ var backends = []backend{
 		},
 		json: func(b []byte, label string) (any, bool) { return decodeJSON(b, label, true, true, true) },
 	},
+})
+
+// withVariants adds what applications make of the same kinds: Laravel, which reads
+// _method in JSON, an Express application with a function that does, and those
+// without the module that overrides methods.
+func withVariants(list []backend) []backend {
+	for _, b := range list {
+		override := b.override
+		switch b.name {
+		case "php", "express":
+			b.override = func(r *Request, query, form fields) string {
+				label := strings.ToLower(firstHeader(r.Header, "Content-Type"))
+				if member, _ := decodeMember(r.Body, "_method"); strings.Contains(label, "json") && override(r, nil, nil) == "" {
+					if method, ok := member.(string); ok && method != "" {
+						return method
+					}
+				}
+				return override(r, query, form)
+			}
+			list = append(list, b)
+		}
+		switch b.name {
+		case "express", "spring", "aspnet":
+			b.override = func(*Request, fields, fields) string { return "" }
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// gunzip reads all members, and what there is of a broken one.
+func gunzip(body []byte) []byte {
+	z, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil
+	}
+	text, _ := io.ReadAll(io.LimitReader(z, 1<<20))
+	return text
+}
+
+// decodeMember reads one member of a JSON body.
+func decodeMember(body []byte, name string) (any, bool) {
+	var v map[string]any
+	if json.Unmarshal(bytes.TrimPrefix(body, []byte("\ufeff")), &v) != nil {
+		return nil, false
+	}
+	value, ok := v[name]
+	return value, ok
 }
 
 func firstText(texts ...string) string {
@@ -249,6 +300,11 @@ func (b *backend) handle(r *Request) (h handled) {
 	media := strings.ToLower(label)
 	if m, _, err := mime.ParseMediaType(label); err == nil {
 		media = m
+	}
+	if b.inflates && strings.EqualFold(firstHeader(r.Header, "Content-Encoding"), "gzip") {
+		inflated := *r
+		inflated.Body = gunzip(r.Body)
+		r = &inflated
 	}
 	query, form := b.pairs(r.Query), fields{}
 	switch {
@@ -299,7 +355,7 @@ func (b *backend) handle(r *Request) (h handled) {
 		} else {
 			h.slot = form["slot_id"]
 		}
-	} else if route(`/book\.php`+b.script) != nil && method == "POST" {
+	} else if route(b.book) != nil && method == "POST" {
 		h.rule, h.slot = "R3", both["slot_id"]
 	} else if route(`/reserve`) != nil && (method == "GET" || method == "POST") {
 		h.rule, h.slot = "R4", both["slot_id"]
