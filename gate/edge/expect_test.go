@@ -113,7 +113,7 @@ func TestExpectWithoutABody(t *testing.T) {
 func whole(t *testing.T, backendURL string, change ...func(*rules.ServerConfig)) (f *fixture, slot func() store.Slot) {
 	t.Helper()
 	cfg, faults := rules.Load("test.yaml", []byte(`
-upstream: { url: "`+backendURL+`", timeout: 2s }
+upstream: { url: "`+backendURL+`", timeout: 500ms }
 pools:
   lessons: { capacity: 1, hold_ttl: 30s }
 rules:
