@@ -355,7 +355,7 @@ var oddValues = []string{
 // that it stays quick: Load must have an opinion on each, and what it accepts must
 // compile.
 func TestLoadAnyValueAnywhere(t *testing.T) {
-	src := regexp.MustCompile(`(?m)\s+# .*$`).ReplaceAll([]byte(readFile(t, filepath.Join("..", "config.example.yaml"))), nil)
+	src := regexp.MustCompile(`(?m)\s+# .*$`).ReplaceAll([]byte(fullExample(t)), nil)
 	var paths []string
 	var walk func(p place)
 	walk = func(p place) {
@@ -374,7 +374,7 @@ func TestLoadAnyValueAnywhere(t *testing.T) {
 		}
 	}
 	walk(parseDocument("", src).top())
-	if len(paths) < 150 {
+	if len(paths) < 200 {
 		t.Fatalf("the example has only %d places", len(paths))
 	}
 	accepted := 0
@@ -401,6 +401,8 @@ func TestLoadAnyValueAnywhere(t *testing.T) {
 
 func FuzzLoad(f *testing.F) {
 	f.Add(base)
+	f.Add(strings.Replace(base, "capacity: 6", sqlTruth, 1))
+	f.Add(strings.Replace(base, "capacity: 6", httpTruth, 1))
 	files, err := filepath.Glob(filepath.Join("testdata", "load", "*.yaml"))
 	if err != nil {
 		f.Fatal(err)

@@ -272,6 +272,63 @@ func asText(t *testing.T, cfg *Config) string {
 	return strings.NewReplacer(":null", ":[]", ":{}", ":[]", `:""`, ":[]").Replace(string(text))
 }
 
+// commentedOut is a line of the example that becomes configuration without its #.
+var commentedOut = regexp.MustCompile(`(?m)^( +)#(\S|  )`)
+
+// fullExample is the example with all that is commented out in it.
+func fullExample(t *testing.T) string {
+	t.Helper()
+	return commentedOut.ReplaceAllString(readFile(t, filepath.Join("..", "config.example.yaml")), "$1$2")
+}
+
+// TestExampleOfTruth: what is commented out shows every field of a truth source with
+// its default, can be used as it stands, and is worth no warning.
+func TestExampleOfTruth(t *testing.T) {
+	src := fullExample(t)
+	cfg, faults := Load("config.example.yaml", []byte(src), LoadOptions{})
+	if cfg == nil || len(cfg.Rules) != 4 {
+		t.Fatalf("%d rules and\n%s", strings.Count(src, "- name: "), faults)
+	}
+	if err := compileSchema(t).Validate(asJSON(t, src)); err != nil {
+		t.Error(err)
+	}
+	_, short := Load("config.example.yaml", []byte(readFile(t, filepath.Join("..", "config.example.yaml"))), LoadOptions{})
+	if len(faults) != len(short) {
+		t.Errorf("what is commented out brings warnings:\n%s", faults)
+	}
+	capacity := parseDocument("", []byte(src)).top().field("pools").field("seats").field("capacity")
+	for _, block := range []struct {
+		at  place
+		typ reflect.Type
+	}{{capacity, reflect.TypeFor[TruthConfig]()}, {capacity.field("sql"), reflect.TypeFor[SQLSource]()}} {
+		for _, f := range fieldsOf(block.typ) {
+			if f.name != "http" && f.name != "total" && !block.at.field(f.name).written {
+				t.Errorf("%s.%s is not shown", block.at.path, f.name)
+			}
+		}
+	}
+	shown := *cfg.Pools["seats"].Capacity.Truth
+	shown.SQL, shown.Bookings = nil, nil
+	if want := defaultTruth(); shown != *want {
+		t.Errorf("got  %+v\nwant %+v", shown, *want)
+	}
+
+	http := regexp.MustCompile(`(?m)^ +# (http: .*)$`).FindStringSubmatch(src)
+	bookings := regexp.MustCompile(`(?m)^ +(bookings: ).*; http: (\{.*?\}" \})`).FindStringSubmatch(src)
+	if http == nil || bookings == nil {
+		t.Fatal("the example shows no http source")
+	}
+	truth := loadTruth(t, "capacity: { "+http[1]+", "+bookings[1]+bookings[2]+" }", LoadOptions{})
+	for _, f := range fieldsOf(reflect.TypeFor[HTTPSource]()) {
+		if f.name != "total" && !strings.Contains(http[1], f.name+": ") {
+			t.Errorf("http.%s is not shown", f.name)
+		}
+	}
+	if truth.Bookings.Path == "" {
+		t.Error("bookings by http are not shown")
+	}
+}
+
 // TestExampleReadsTheSampleBackend: the outcomes are those of cmd/legacybooking.
 func TestExampleReadsTheSampleBackend(t *testing.T) {
 	cfg, _ := loadExample(t)
