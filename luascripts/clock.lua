@@ -10,8 +10,9 @@ local function clock(ahead)
 end
 
 -- The last ARGV of every script is the store's run as the gate knows it on this
--- connection, id|changed: changed is 1 once any gate has seen the run change.
-local RUN, RUN_CHANGED = string.match(ARGV[#ARGV], '^(.*)|([01])$')
+-- connection, id|changed|since: changed is 1 once any gate has seen the run change,
+-- since when that was first seen.
+local RUN, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^(.*)|([01])|(%d+)$')
 
 -- Lua prints large numbers as 1.7e+15 and replies lose fractions, so whole numbers
 -- leave a script as text.

@@ -1,9 +1,9 @@
 -- Decide: may this request be forwarded? See gate/store, "What decide does".
 --
--- KEYS  1 slot  2 due  3 run  4 log  5 pool index
---       6 tombstone of the id  7 tombstone of this call of it
---       8 slot limit  9 subject in the pool  10 key record  11 awaited answer
---       12 subject limit  13 client limit
+-- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
+--       8 tombstone of the id  9 tombstone of this call of it
+--       10 slot limit  11 subject in the pool  12 key record  13 awaited answer
+--       14 subject limit  15 client limit
 --       A key that plays no part is a placeholder.
 -- ARGV  1 clock ahead, ms  2 resent 0|1  3 channel of notices  4 id  5 lease, ms
 --       6 gated 0|1 (has a slot)  7 slot's own text  8 units  9 capacity, -1 learned
@@ -13,7 +13,10 @@
 --       20 keyed 0|1  21 key ttl, ms  22 scope hash  23 bare replay 0|1
 --       24 fingerprint  25 retry unknown 0|1  26 wait, ms  27 awaits an answer 0|1
 --       28 charged 0|1  then interval in µs (0 none) and burst of the limits
---       29 30 subject  31 32 client  33 34 slot  35 run
+--       29 30 subject  31 32 client  33 34 slot
+--       35 action 0 book|1 cancel|2 confirm  36 target hold  37 unreferenced 0|1
+--       38 truth 0 none|1 total|2 remaining  39 hot, ms  40 refresh, ms  41 blind 0|1
+--       42 run
 -- Reply verdict, hold, adopted 0|1, probe 0|1, release counter, owner,
 --       may replay 0|1, answer, retry after in ms, holds lapsed, units left (-1 not
 --       known), then for each limit looked at: name, remaining, reset in ms. All are strings.
@@ -27,9 +30,11 @@ local d = {
   one_per_subject = ARGV[12] == '1', max_per_subject = tonumber(ARGV[13]),
   max_inflight = tonumber(ARGV[14]), keep_unknown = ARGV[15] == '1',
   opens = tonumber(ARGV[16]), line = ARGV[17] == '1', subject = ARGV[18], text = ARGV[19],
-  pool_subject = KEYS[9],
+  pool_subject = KEYS[11],
   key_ttl = tonumber(ARGV[21]), scope = ARGV[22], bare = ARGV[23] == '1',
   fingerprint = ARGV[24], retry_unknown = ARGV[25] == '1', wait = tonumber(ARGV[26]),
+  books = ARGV[35] == '0', confirms = ARGV[35] == '2', target = ARGV[36], unreferenced = ARGV[37] == '1',
+  truth = ARGV[38], hot = tonumber(ARGV[39]), refresh = tonumber(ARGV[40]), blind = ARGV[41] == '1',
 }
 local r = { hold = '', owner = '', answer = '', retry = 0, lapsed = 0, limits = {} }
 local rec, s
@@ -58,24 +63,24 @@ end
 -- Steps 1 and 2: an answer is there, or the id has been here.
 local function before()
   if keyed and ARGV[27] == '1' then
-    local scope, left = key_left_answer(KEYS[11], now)
+    local scope, left = key_left_answer(KEYS[13], now)
     if scope then
       r.verdict, r.may_replay = 'answered', key_may_replay(scope, d.scope, d.bare)
       r.answer = r.may_replay and left or ''
       return true
     end
   end
-  if (gated or keyed) and finished(now, KEYS[6], KEYS[7]) then
+  if (gated or keyed) and finished(now, KEYS[8], KEYS[9]) then
     r.verdict = 'gone'
     return true
   end
-  if keyed then rec = key_load(KEYS[10], now) end
+  if keyed then rec = key_load(KEYS[12], now) end
   if gated then
     local extra = { 'h:' .. d.id, 't:' .. d.id }
     if d.subject ~= '' then extra[#extra + 1] = 'u:' .. d.subject end
     if rec and rec.hold ~= '' then extra[#extra + 1] = 'h:' .. rec.hold end
-    s = slot_load({ hash = KEYS[1], due = KEYS[2], run = KEYS[3], log = KEYS[4], index = KEYS[5],
-      channel = ARGV[3], name = ARGV[7] }, now, extra)
+    if d.target ~= '' then extra[#extra + 1] = 'h:' .. d.target end
+    s = slot_load(slot_keys(ARGV[7]), now, d.truth, extra)
     return decide_known_id(d, r, s)
   end
   if rec and rec.owner == d.id then
@@ -107,34 +112,40 @@ end
 
 local function subject_full()
   if d.max_per_subject == 0 or d.subject == '' then return false end
-  if pool_units(KEYS[9], now, d.id) + d.units <= d.max_per_subject then return false end
+  if pool_units(KEYS[11], now, d.id) + d.units <= d.max_per_subject then return false end
   r.verdict = 'subject_full'
   return true
 end
 
 -- Steps 3 to 11; true when there is a verdict.
 local function look()
-  if gated then r.lapsed = slot_lapse(s, d.keep_unknown) end
+  if gated and d.books then r.lapsed = slot_lapse(s, d.keep_unknown) end
   if keyed and decide_key(d, r, rec, s) then return true end
   if ARGV[28] ~= '1' then
-    if limited('subject', KEYS[12], 29, 'limited_subject') then return true end
-    if limited('client', KEYS[13], 31, 'limited_client') then return true end
+    if limited('subject', KEYS[14], 29, 'limited_subject') then return true end
+    if limited('client', KEYS[15], 31, 'limited_client') then return true end
   end
   if not gated then return false end
+  if not d.books then return decide_cancel(d, r, s) end
   return decide_subject(d, r, s) or subject_full() or decide_units(d, r, s)
-    or limited('slot', KEYS[8], 33, 'limited_slot') or decide_room(d, r, s)
+    or limited('slot', KEYS[10], 33, 'limited_slot') or decide_room(d, r, s)
 end
 
 if before() then return answer() end
 if not look() then
   r.verdict = 'admitted'
   if r.slot_limit then limit_charge(r.slot_limit, us, d.id) end
-  if gated then decide_admit(d, r, s) end
+  if gated and d.books then
+    decide_admit(d, r, s)
+  elseif gated then
+    cancel_admit(d, r, s)
+  end
 end
 if r.verdict == 'admitted' then
-  if keyed then key_claim(rec, d.id, r.hold, d.fingerprint, d.scope, d.lease, d.key_ttl) end
+  if keyed then key_claim(rec, d.id, d.books and r.hold or '', d.fingerprint, d.scope, d.lease, d.key_ttl) end
 elseif resent and (gated or keyed) then
-  finish(KEYS[7], '', now)
+  finish(KEYS[9], '', now)
 end
+if gated and d.truth ~= NO_TRUTH then decide_look(d, r, s) end
 if gated then slot_save(s, us, d.retain) end
 return answer()

@@ -2,9 +2,19 @@
 -- true when it has put the verdict into r. Nothing but a twin's registration and
 -- the completion of an overtaken key is written.
 
+-- A cancel of the subject runs: its booking waits (H9).
+local function cancel_busy(d, r, s, subject)
+  local running = cancel_running(s, subject)
+  if not running then return false end
+  r.verdict, r.owner, r.retry = 'subject_busy', running.id, running.lease - s.now
+  slot_wait(s, d.wait)
+  return true
+end
+
 -- The hold of an unanswered attempt goes on under this one (H3).
 local function adopt(d, r, s, h)
-  if h.adoptions >= MAX_ADOPTIONS then
+  if cancel_busy(d, r, s, h.subject) then return end
+  if h.adoptions >= MAX_ADOPTIONS or h.expires == KEPT then
     r.verdict = 'outcome_unknown'
     return
   end
@@ -27,9 +37,9 @@ end
 
 -- A key whose first attempt is unanswered, under unknown: retry.
 local function retry_unknown(d, r, rec, s)
-  local h = s and rec.hold ~= '' and slot_hold(s, rec.hold)
+  local h = s and d.books and rec.hold ~= '' and slot_hold(s, rec.hold)
   if not h or hold_is_finished(h) then return false end -- gone: a new hold is taken (H22)
-  if h.state == 'confirmed' or h.state == 'pending' then
+  if hold_is_booked(h) then
     key_complete(rec, d.key_ttl, '') -- H21
     replay(d, r, rec)
     return true

@@ -2,6 +2,11 @@
 
 -- Step 2: this id has been here before.
 local function decide_known_id(d, r, s)
+  local cancel = cancel_of(s, d.id)
+  if cancel then
+    r.verdict, r.hold = 'admitted', cancel.hold
+    return true
+  end
   local h = slot_hold(s, d.id)
   if not h then
     local adopted = slot_get(s, 't:' .. d.id)
@@ -20,10 +25,12 @@ end
 
 -- Step 6: the subject's other requests on this slot.
 local function decide_subject(d, r, s)
-  if not d.one_per_subject or d.subject == '' then return false end
+  if d.subject == '' then return false end
+  if cancel_busy(d, r, s, d.subject) then return true end
+  if not d.one_per_subject then return false end
   local subject = slot_subject(s, d.subject)
   local unanswered
-  local holds = subject.confirmed > 0
+  local holds = subject.booked > 0
   for i = 1, math.min(#subject.holds, SUBJECT_SCAN) do
     local h = slot_hold(s, subject.holds[i])
     local running = h and hold_running(h, s.now)
@@ -32,9 +39,7 @@ local function decide_subject(d, r, s)
       slot_wait(s, d.wait)
       return true
     end
-    if h and h.state == 'pending' then
-      holds = true
-    elseif h and hold_is_open(h) then
+    if h and hold_is_open(h) and h.state ~= 'pending' then
       unanswered = unanswered or h
     end
   end
@@ -53,38 +58,77 @@ end
 
 -- When units that are held now may come free by lapsing.
 local function next_lapse(d, s, capacity)
-  if d.keep_unknown or s.held == 0 or s.conf + d.units > capacity then return 0 end
-  local first = redis.call('ZRANGEBYSCORE', s.k.due, int(s.now), '(' .. int(CONFIRMED_ZONE),
+  if d.truth == TRUTH_REMAINING or d.keep_unknown or s.held == 0 or s.conf + d.units > capacity then return 0 end
+  local first = redis.call('ZRANGEBYSCORE', s.k.due, int(s.now), '(' .. int(KEPT_ZONE),
     'WITHSCORES', 'LIMIT', 0, 1)
   return first[2] and math.max(1, tonumber(first[2]) - s.now) or 0
 end
 
--- Steps 8 and 9: open, and units left.
+-- Whether truth must be looked at before this slot can be decided.
+local function load_needed(d, s)
+  if d.truth == NO_TRUTH or d.blind then return false end
+  if truth_failed(s) and s.now - s.v.checked <= d.hot then return false end
+  if d.truth == TRUTH_TOTAL then return s.v.total == LEARNED end
+  return not truth_counts(s) and truth_wait(s, d.hold_ttl) == 0
+end
+
+-- Whether a sold out of this slot rests on a look that is too old.
+local function stale(d, s)
+  return d.truth ~= NO_TRUTH and not d.blind and s.now - s.v.checked > d.hot and truth_wait(s, d.hold_ttl) == 0
+end
+
+-- Step 9. What is left by counters, which a look that failed makes doubtful, and what
+-- the full mark says.
+local function decide_left(d, r, s)
+  local capacity, total = slot_capacity(s, d.capacity), slot_total(s, d.capacity)
+  local short = capacity ~= LEARNED and s.conf + s.held + d.units > capacity
+  if total > 0 and d.units > total then
+    r.verdict = 'over_capacity'
+    return
+  end
+  if short and not truth_failed(s) then
+    r.verdict, r.retry = 'sold_out', next_lapse(d, s, capacity)
+    return
+  end
+  local mark, left = full_look(s, d.units)
+  if short and mark == 'free' then
+    full_mark(s, d.units, s.rel, false)
+    mark, left = full_look(s, d.units)
+  end
+  if mark == 'full' or mark == 'probe' and d.line then
+    r.verdict, r.retry = 'sold_out', left or 0
+  end
+  r.probe = mark == 'probe'
+end
+
+-- Steps 8 and 9: open, looked at, and units left.
 local function decide_units(d, r, s)
   local opens = s.opens ~= '' and tonumber(s.opens) or d.opens
-  local capacity = slot_capacity(s, d.capacity)
   if s.closed == '1' then
     r.verdict = 'closed'
   elseif opens > s.now then
     r.verdict, r.retry = 'not_open', opens - s.now
-  elseif capacity > 0 and d.units > capacity then
-    r.verdict = 'over_capacity'
-  elseif capacity ~= LEARNED and s.conf + s.held + d.units > capacity then
-    r.verdict, r.retry = 'sold_out', next_lapse(d, s, capacity)
+  elseif load_needed(d, s) then
+    r.verdict = 'load'
   else
-    local mark, left = full_look(s, d.units)
-    if mark == 'full' or mark == 'probe' and d.line then
-      r.verdict, r.retry = 'sold_out', left or 0
-    end
-    r.probe = mark == 'probe'
+    decide_left(d, r, s)
+    if r.verdict == 'sold_out' and stale(d, s) then r.verdict, r.retry = 'load', 0 end
   end
   return r.verdict ~= nil
+end
+
+-- A decide is when a slot that nobody has asked for a while is found to be due.
+local function decide_look(d, r, s)
+  truth_pace(s, d.hot, d.refresh)
+  if r.verdict ~= 'load' and (s.known or r.verdict == 'admitted') and s.now - s.v.checked > d.refresh then
+    truth_due(s, s.now)
+  end
 end
 
 -- Step 11: room at the backend.
 local function decide_room(d, r, s)
   local room = d.max_inflight
-  if (slot_is_dirty(s) or slot_capacity(s, d.capacity) == LEARNED) and (room == 0 or room > LEARNED_INFLIGHT) then
+  if (slot_doubtful(s) or slot_capacity(s, d.capacity) == LEARNED) and (room == 0 or room > LEARNED_INFLIGHT) then
     room = LEARNED_INFLIGHT
   end
   local awaited = '(' .. int(s.now)

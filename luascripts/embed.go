@@ -24,22 +24,29 @@ type Script struct {
 	SHA1   string // lower-case hex
 }
 
-var slotParts = []string{"clock", "bounds", "finished", "hold", "slot", "subject", "hold_moves", "slot_save", "full"}
+var slotParts = []string{"clock", "bounds", "finished", "hold", "truth", "cancel", "slot", "subject", "hold_moves", "slot_save", "full"}
+
+var leaderParts = []string{"clock", "bounds", "finished"}
 
 // The scripts. Their contracts stand at the head of the entry files.
 var (
-	Decide      = assemble("decide", slotParts, "limit", "key", "decide_key", "decide_slot")
-	Settle      = assemble("settle", slotParts, "key", "settle_slot", "settle_key")
+	Decide      = assemble("decide", slotParts, "limit", "key", "decide_key", "decide_slot", "decide_cancel")
+	Settle      = assemble("settle", slotParts, "key", "settle_slot", "settle_cancel", "settle_key")
 	SlotRead    = assemble("slot_read", slotParts, "slot_view")
 	SlotChange  = assemble("slot_change", slotParts, "slot_view")
 	SlotRelease = assemble("slot_release", slotParts)
 	Touch       = assemble("touch", slotParts, "key")
+	Look        = assemble("look", slotParts)
+	Apply       = assemble("apply", slotParts)
+	Due         = assemble("due", leaderParts)
+	Lead        = assemble("lead", leaderParts)
+	Resign      = assemble("resign", leaderParts)
 	Epoch       = assemble("epoch", nil)
 )
 
 // All lists the scripts.
 func All() []*Script {
-	return []*Script{Decide, Settle, SlotRead, SlotChange, SlotRelease, Touch, Epoch}
+	return []*Script{Decide, Settle, SlotRead, SlotChange, SlotRelease, Touch, Look, Apply, Due, Lead, Resign, Epoch}
 }
 
 // assemble puts the parts in front of an entry. The first line makes Redis refuse

@@ -8,12 +8,15 @@
 -- ARGV  1 run_id of the process  2 its master_replid2: that of the master it was a
 --       replica of, zeros if none  3 the epoch this gate knows, "" none yet
 --       4 the name of a new epoch  5 how long the store remembers, ms
--- Reply the epoch's name, and 1 if a gate has seen it begin while it was running,
---       else 0.
+--       6 clock ahead, ms
+-- Reply the epoch's name, 1 if a gate has seen it begin while it was running, else 0,
+--       and when that was first seen, ms (0 never). All are strings.
 
 local process, second, known, life = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[5])
 local standing = redis.call('GET', KEYS[1])
-local noted_on, noted_second, name, changed = string.match(standing or '', '^(%w+)|(%w+)|(%w+)|([01])$')
+local noted_on, noted_second, name, changed, since = string.match(standing or '', '^(%w+)|(%w+)|(%w+)|([01])|?(%d*)$')
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[6])
 
 -- A process that has no replica for a while forgets whose replica it was.
 local same = noted_on == process and (noted_second == second or not string.find(second, '[^0]'))
@@ -21,10 +24,11 @@ local same = noted_on == process and (noted_second == second or not string.find(
 local unnoticed = known ~= '' and known ~= name and changed == '0'
 if not same or unnoticed then
   name = ARGV[4]
-  changed = (known ~= '' or changed == '1') and '1' or '0'
+  changed, since = (known ~= '' or changed == '1') and '1' or '0', ''
 end
-local epoch = table.concat({ process, second, name, changed }, '|')
+if not since or since == '' then since = changed == '1' and string.format('%d', now) or '0' end
+local epoch = table.concat({ process, second, name, changed, since }, '|')
 if epoch ~= standing or redis.call('PTTL', KEYS[1]) < life / 2 then
   redis.call('SET', KEYS[1], epoch, 'PX', life)
 end
-return { name, changed }
+return { name, changed, since }

@@ -6,9 +6,15 @@
 -- an answer to, as id:lease:seen joined by commas: lease is until when its gate
 -- awaits it, 0 once it was settled as unknown, seen the release counter it was told.
 -- expires is when an open hold lapses (0: it does not), or until when a finished one
--- is remembered. Gates read this form too (redisstore/hold.go).
+-- is remembered; KEPT: it neither lapses nor is taken up again, its booking was never
+-- confirmed. Gates read this form too (redisstore/hold.go).
+--
+-- Beside a hold whose booking has a reference, or was pending too long, stands f:ID,
+-- expired|reference: 1 or 0, and the text that the backend calls the booking by.
 
 local HOLD = '^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|(.*)$'
+
+local KEPT = 1
 
 local function hold_parse(id, packed, key)
   local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, text =
@@ -40,6 +46,11 @@ end
 
 local function hold_is_open(h)
   return h.state == 'held' or h.state == 'pending' or h.state == 'unknown'
+end
+
+-- The backend has its booking.
+local function hold_is_booked(h)
+  return h.state == 'confirmed' or h.state == 'pending'
 end
 
 local function hold_is_finished(h)

@@ -9,22 +9,55 @@ local function slot_keep(s, h)
 end
 
 local function slot_log(s, h, from, cause)
-  s.entries[#s.entries + 1] = { 'XADD', s.k.log, 'MAXLEN', '~', LEDGER_LENGTH, '*',
-    't', int(s.now), 'h', h.id, 's', h.subject, 'u', int(h.units), 'f', from, 'o', h.state, 'c', cause }
+  s.entries[#s.entries + 1] = { 't', int(s.now), 'h', h.id, 's', h.subject, 'u', int(h.units),
+    'f', from, 'o', h.state, 'c', cause }
 end
 
 local COUNTER = { held = 'held', pending = 'held', unknown = 'held', confirmed = 'conf' }
 
--- Moves a hold to a state and its units with it. Every move is in the ledger.
-local function slot_move(s, h, state, cause)
-  local from = h.state
+-- Keeps count of pending holds, and of when a hold was booked.
+local function slot_book(s, h, from)
+  if from == 'pending' then
+    local booked = redis.call('ZSCORE', s.k.due, '+' .. h.id)
+    h.booked = booked and tonumber(booked) - CONFIRMED_ZONE
+    s.unlisted = s.unlisted or {}
+    s.unlisted[#s.unlisted + 1] = '+' .. h.id
+  else
+    h.booked = s.now
+  end
+  if s.v then
+    local units = (h.state == 'pending' and h.units or 0) - (from == 'pending' and h.units or 0)
+    if units ~= 0 then s.v.pending, s.retold = math.max(0, s.v.pending + units), true end
+  end
+end
+
+-- Moves a hold to a state and its units with it. Every move is in the ledger. A still
+-- move changes nothing, with truth, about how many units are available: the next look
+-- finds what it left.
+local function slot_move(s, h, state, cause, still)
+  local from, taken = h.state, s.conf + s.held
   if COUNTER[from] then s[COUNTER[from]] = s[COUNTER[from]] - h.units end
   if COUNTER[state] then s[COUNTER[state]] = s[COUNTER[state]] + h.units end
   h.state = state
   if state == 'confirmed' then h.expires = 0 end
+  if from == 'pending' or hold_is_booked(h) then slot_book(s, h, from) end
+  if still and s.kind == TRUTH_REMAINING and s.v.cap then
+    s.v.cap, s.retold = s.v.cap + s.conf + s.held - taken, true
+  end
   slot_subject_count(s, h, from)
   slot_log(s, h, from, cause)
   slot_keep(s, h)
+end
+
+-- What stands beside a hold: whether it was pending too long, and its reference.
+local function slot_note(s, id)
+  local note = s.notes[id]
+  if not note then
+    local expired, reference = string.match(slot_get(s, 'f:' .. id) or '', '^([01])|(.*)$')
+    note = { expired = expired == '1', reference = reference or '' }
+    s.notes[id] = note
+  end
+  return note
 end
 
 -- A new hold, before its first move gives it a state.
@@ -50,6 +83,27 @@ local function slot_end_attempt(s, h, i)
   slot_keep(s, h)
 end
 
+-- Whether a hold was pending too long, and nothing has been heard of it since.
+local function slot_expired(s, h)
+  return h.expires == KEPT or h.state == 'lapsed' and slot_note(s, h.id).expired
+end
+
+-- A booking that was to be confirmed in time was not. With truth the next look says
+-- what became of it; else nobody knows, and its units are kept.
+local function slot_expire(s, h)
+  local note = slot_note(s, h.id)
+  note.expired, note.changed = true, true
+  if s.kind == TRUTH_REMAINING then
+    h.expires = s.now + COPY_WINDOW
+    slot_move(s, h, 'lapsed', 'lapse', true)
+    h.remembered = true
+    truth_ask(s)
+  else
+    h.expires = KEPT
+    slot_move(s, h, 'unknown', 'lapse')
+  end
+end
+
 -- Lapses what is due and forgets what is past remembering, both bounded. Returns
 -- how many holds lapsed.
 local function slot_lapse(s, keep_unknown)
@@ -67,9 +121,12 @@ local function slot_lapse(s, keep_unknown)
       s.forget[#s.forget + 1] = id
     elseif looked < LAPSE_BATCH then
       looked = looked + 1
-      if not keep_unknown then
+      if h.state == 'pending' then
+        slot_expire(s, h)
+        if hold_is_finished(h) then lapsed = lapsed + 1 end
+      elseif not keep_unknown then
         h.expires = s.now + COPY_WINDOW
-        slot_move(s, h, 'lapsed', 'lapse')
+        slot_move(s, h, 'lapsed', 'lapse', true)
         lapsed = lapsed + 1
         s.freed = true
       else

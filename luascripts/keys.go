@@ -9,11 +9,15 @@ import (
 // Keys builds the names of a store's keys. What must change in one step shares a
 // hash tag {…}, so that it lives on one shard of a cluster:
 //
-//	PREFIX:s:{POOL:SLOT}            slot, with :due :run :log :l:RULE :x:ID beside it
+//	PREFIX:s:{POOL:SLOT}            slot, with :due :run :log :look :l:RULE :x:ID beside it
 //	PREFIX:k:{HASH}                 key record, with :a:OWNER :x:ID beside it
 //	PREFIX:l:{s:RULE:HASH}          a limit by subject; c: by client
 //	PREFIX:p:{POOL:HASH}            a subject's units in a pool
 //	PREFIX:i:{POOL}                 index of a pool's slots
+//	PREFIX:o:{POOL}                 outbox of a pool, see below
+//	PREFIX:d:{POOL}                 a pool's slots by when a look at them is due
+//	PREFIX:lead:{POOL}              who looks, with :fence :x:CALL beside it
+//	PREFIX:b:{HASH}                 a booking's reference: HOLD|SLOT
 //	PREFIX:secret                   what the hashes are keyed with
 //	PREFIX:epoch                    the run that the store's data is in
 //	PREFIX:none                     placeholder for a key that plays no part
@@ -21,15 +25,38 @@ import (
 //
 // Pool, slot and rule are encoded, so that no two of them meet and none leaves its
 // place.
+//
+// # Outbox
+//
+// The outbox is a stream of all transitions of a pool's holds, written in the same step
+// as the transition itself, for programs outside the gate. Its entries have the fields
+//
+//	n  the slot              t  when, in milliseconds since 1970
+//	h  the hold              s  the subject's hash, "" none
+//	u  units                 f  the state before, "" for a new hold
+//	o  the state after       c  the cause: decide, booked, cancel, lapse, …
+//
+// A state is held, pending, unknown, confirmed, released or lapsed. The stream keeps
+// about 100,000 entries, and goes when nothing has happened in the pool for retain. A
+// program reads it with a consumer group of its own, so that it may stop and go on:
+//
+//	XGROUP CREATE slotgate:o:{lessons} billing 0 MKSTREAM
+//	XREADGROUP GROUP billing worker-1 COUNT 100 BLOCK 5000 STREAMS slotgate:o:{lessons} >
+//	XACK slotgate:o:{lessons} billing ID…                       after each entry is done
+//	XAUTOCLAIM slotgate:o:{lessons} billing worker-2 60000 0-0  what a dead worker left
+//
+// An entry that is not acknowledged is given out again, so that each is seen at least
+// once; ID tells one that was seen before. A group that MKSTREAM made before the first
+// booking is in a stream without a time to live until then.
 type Keys struct{ Prefix string }
 
 // SlotKeys are the keys of one slot. Each Tombstone and Limit is one more.
-type SlotKeys struct{ State, Due, Running, Ledger string }
+type SlotKeys struct{ State, Due, Running, Ledger, Look string }
 
 // Slot names the keys of a slot.
 func (k Keys) Slot(pool, slot string) SlotKeys {
 	state := k.Prefix + ":s:{" + Encode(pool) + ":" + Encode(slot) + "}"
-	return SlotKeys{State: state, Due: state + ":due", Running: state + ":run", Ledger: state + ":log"}
+	return SlotKeys{State: state, Due: state + ":due", Running: state + ":run", Ledger: state + ":log", Look: state + ":look"}
 }
 
 // Tombstone remembers a finished id, or a refused call.
@@ -63,6 +90,27 @@ func (k Keys) PoolSubject(pool, hash string) string {
 
 // Index lists a pool's slots.
 func (k Keys) Index(pool string) string { return k.Prefix + ":i:{" + Encode(pool) + "}" }
+
+// Outbox is the stream of a pool's transitions.
+func (k Keys) Outbox(pool string) string { return k.Prefix + ":o:{" + Encode(pool) + "}" }
+
+// Looks orders a pool's slots by when a look at truth is due.
+func (k Keys) Looks(pool string) string { return k.Prefix + ":d:{" + Encode(pool) + "}" }
+
+// LeaderKeys are the keys of the leadership of one pool. Each Tombstone is one more.
+type LeaderKeys struct{ Leader, Fence string }
+
+// Leader names the keys of a pool's leadership.
+func (k Keys) Leader(pool string) LeaderKeys {
+	leader := k.Prefix + ":lead:{" + Encode(pool) + "}"
+	return LeaderKeys{Leader: leader, Fence: leader + ":fence"}
+}
+
+// Tombstone remembers a call that changed the leadership.
+func (l LeaderKeys) Tombstone(call string) string { return l.Leader + ":x:" + call }
+
+// Reference is what a booking's reference, named by its hash, stands for.
+func (k Keys) Reference(hash string) string { return k.Prefix + ":b:{" + hash + "}" }
 
 // Secret is the shared key of all hashes.
 func (k Keys) Secret() string { return k.Prefix + ":secret" }

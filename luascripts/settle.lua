@@ -1,9 +1,10 @@
 -- Settle: how a request that was admitted ended. See gate/store, "What settle
 -- does". The slot is settled first, then the key (H20).
 --
--- KEYS  1 slot  2 due  3 run  4 log  5 pool index
---       6 tombstone of the attempt  7 tombstone of the hold
---       8 subject in the pool  9 key record  10 the answer left for twins
+-- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
+--       8 tombstone of the attempt  9 tombstone of the hold
+--       10 subject in the pool  11 key record  12 the answer left for twins
+--       13 the booking's reference
 --       A key that plays no part is a placeholder.
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed: the second time finds the
 --       attempt settled)  3 channel of notices  4 id  5 outcome
@@ -11,8 +12,11 @@
 --       11 hold_ttl, ms  12 retain, ms  13 max_per_subject  14 keep_unknown 0|1
 --       15 release counter seen  16 probe 0|1  17 subject hash  18 subject text
 --       19 keyed 0|1  20 key ttl, ms  21 keep 0|1  22 answer  23 scope hash
---       24 fingerprint  25 run
--- Reply applied 0|1, the hold's state, late 0|1, units oversold. All are strings.
+--       24 fingerprint  25 action 0 book|1 cancel|2 confirm
+--       26 truth 0 none|1 total|2 remaining  27 pending ttl, ms (0 none)
+--       28 reference, "" none  29 run
+-- Reply applied 0|1, the hold's state, late 0|1, units oversold, look 0|1. All are
+--       strings.
 
 local now, us = clock(ARGV[1])
 local gated, keyed = ARGV[6] == '1', ARGV[19] == '1'
@@ -21,16 +25,21 @@ local d = {
   capacity = tonumber(ARGV[10]), hold_ttl = tonumber(ARGV[11]), retain = tonumber(ARGV[12]),
   max_per_subject = tonumber(ARGV[13]), keep_unknown = ARGV[14] == '1', seen = tonumber(ARGV[15]),
   probe = ARGV[16] == '1', subject = ARGV[17], text = ARGV[18], scope = ARGV[23], fingerprint = ARGV[24],
-  attempt_grave = KEYS[6], hold_grave = KEYS[7], pool_subject = KEYS[8],
+  attempt_grave = KEYS[8], hold_grave = KEYS[9], pool_subject = KEYS[10], reference_key = KEYS[13],
   key_ttl = tonumber(ARGV[20]), keep = ARGV[21] == '1', answer = ARGV[22], channel = ARGV[3],
+  books = ARGV[25] == '0', confirms = ARGV[25] == '2', truth = ARGV[26], pending_ttl = tonumber(ARGV[27]),
+  reference = ARGV[28],
 }
-local r = { applied = false, state = '', late = false, oversold = 0 }
+local r = { applied = false, state = '', late = false, oversold = 0, look = false }
 
 if gated then
-  local s = slot_load({ hash = KEYS[1], due = KEYS[2], run = KEYS[3], log = KEYS[4], index = KEYS[5],
-    channel = d.channel, name = ARGV[8] }, now, { 'h:' .. d.hold, 'u:' .. d.subject })
-  settle_slot(d, r, s)
+  local s = slot_load(slot_keys(ARGV[8]), now, d.truth, { 'h:' .. d.hold, 'u:' .. d.subject, 'w:' .. d.subject })
+  if d.books then
+    settle_slot(d, r, s)
+  else
+    settle_cancel(d, r, s)
+  end
   slot_save(s, us, d.retain)
 end
-if keyed then settle_key(d, r, key_load(KEYS[9], now), KEYS[10], gated) end
-return { r.applied and '1' or '0', r.state, r.late and '1' or '0', int(r.oversold) }
+if keyed then settle_key(d, r, key_load(KEYS[11], now), KEYS[12], gated) end
+return { r.applied and '1' or '0', r.state, r.late and '1' or '0', int(r.oversold), r.look and '1' or '0' }

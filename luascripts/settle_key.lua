@@ -9,7 +9,7 @@ local function settle_key(d, r, rec, answer_key, gated)
     if d.outcome == 'unknown' and rec.state == 'unknown' then r.applied = false end
   end
   if not r.applied then return end
-  local unknown = d.outcome == 'unknown' or r.state == 'unknown'
+  local unknown = d.outcome == 'unknown' or d.books and r.state == 'unknown'
   if owned then
     key_leave_answer(rec, answer_key, d.answer, d.channel)
     if unknown then

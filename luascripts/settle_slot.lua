@@ -3,14 +3,16 @@
 -- The state an outcome leads a hold to whose attempt has just been struck out.
 local function settled_state(d, s, h, others)
   local outcome = d.outcome
+  local booked = d.pending_ttl > 0 and h.state ~= 'confirmed' and 'pending' or 'confirmed'
+  if h.state == 'pending' or slot_expired(s, h) then return h.state end
   if outcome == 'duplicate' then
-    local confirmed = h.subject == '' and 0 or slot_subject(s, h.subject).confirmed
-    if h.state == 'confirmed' then confirmed = confirmed - 1 end
-    if confirmed == 0 then return 'confirmed' end -- H1
+    local others_booked = h.subject == '' and 0 or slot_subject(s, h.subject).booked
+    if h.state == 'confirmed' then others_booked = others_booked - 1 end
+    if others_booked == 0 then return booked end -- H1
     return hold_is_open(h) and 'released' or h.state
   end
-  if outcome == 'booked' or outcome == 'done' then return 'confirmed' end
-  if not hold_is_open(h) or h.state == 'pending' then return h.state end
+  if outcome == 'booked' or outcome == 'done' then return booked end
+  if not hold_is_open(h) then return h.state end
   return others and 'unknown' or 'released' -- H2
 end
 
@@ -21,15 +23,23 @@ local function settle_mark(d, s, h, released)
   if d.outcome == 'sold_out' then
     full_mark(s, h.units, d.seen, is_probe)
   elseif is_probe then
-    full_probed(s, d.outcome, h.state == 'confirmed' and not slot_is_dirty(s) and slot_capacity(s, d.capacity) ~= LEARNED)
+    full_probed(s, d.outcome, hold_is_booked(h) and not slot_doubtful(s) and slot_capacity(s, d.capacity) ~= LEARNED)
   elseif released and d.outcome ~= 'busy' and d.outcome ~= 'never_sent' then
     full_release(s)
   end
 end
 
+-- The booking stands under the backend's own name for it.
+local function settle_reference(d, s, h)
+  if d.reference == '' or not hold_is_booked(h) then return end
+  local note = slot_note(s, h.id)
+  note.reference, note.changed = d.reference, true
+  redis.call('SET', d.reference_key, h.id .. '|' .. s.k.name, 'PX', int(d.retain))
+end
+
 local function settle_unknown(d, s, h, i)
   h.attempts[i].lease = 0
-  if not hold_is_open(h) then return slot_keep(s, h) end
+  if not hold_is_open(h) or h.state == 'pending' or h.expires == KEPT then return slot_keep(s, h) end
   if d.keep_unknown then h.expires = 0 end
   if h.state == 'held' then
     slot_move(s, h, 'unknown', d.outcome)
@@ -43,14 +53,15 @@ local function settle_answered(d, r, s, h, i)
   local before = h.state
   slot_end_attempt(s, h, i)
   local after = settled_state(d, s, h, #h.attempts > 0)
-  if after == 'confirmed' and hold_is_finished(h) then
-    r.late = true
-    s.adm = s.adm + h.units
-  elseif after == 'released' and before ~= after then
+  r.late = hold_is_finished(h) and after ~= before
+  if after == 'pending' and after ~= before then
+    h.expires = s.now + d.pending_ttl
+  elseif after == 'released' and after ~= before then
     h.expires = s.now + COPY_WINDOW
     s.ref = s.ref + h.units
   end
-  if after ~= before then slot_move(s, h, after, d.outcome) end
+  if after ~= before then slot_move(s, h, after, d.outcome, r.late) end
+  settle_reference(d, s, h)
   if r.late then r.oversold = math.min(h.units, slot_over(s, d.capacity)) end
   settle_mark(d, s, h, after == 'released' and before ~= after)
 
@@ -70,15 +81,18 @@ local function settle_unseen(d, r, s)
   if d.outcome == 'unknown' then return end
   local h = slot_new_hold(s, d.hold, d.units, d.subject, d.text, d.fingerprint, d.scope)
   local after = d.outcome == 'duplicate' and 'released' or settled_state(d, s, h, false)
-  if after == 'confirmed' then
+  local booked = after == 'confirmed' or after == 'pending'
+  if booked then
     s.adm = s.adm + h.units
-    slot_move(s, h, 'confirmed', d.outcome)
-    r.state, r.oversold = 'confirmed', math.min(h.units, slot_over(s, d.capacity))
+    h.expires = s.now + d.pending_ttl
+    slot_move(s, h, after, d.outcome)
+    settle_reference(d, s, h)
+    r.state, r.oversold = after, math.min(h.units, slot_over(s, d.capacity))
     pool_note(d, h, s.now)
   else
     finish(d.hold_grave, '', s.now)
   end
-  if d.id ~= d.hold or after ~= 'confirmed' then finish(d.attempt_grave, r.state, s.now) end
+  if d.id ~= d.hold or not booked then finish(d.attempt_grave, r.state, s.now) end
 end
 
 local function settle_slot(d, r, s)

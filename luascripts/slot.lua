@@ -5,6 +5,8 @@
 --   o   closed|own|opens                       (only if an operator set any)
 --   r   the run of the store under which the counters were verified
 --   d   gate:until,gate:until,…  of gates that passed requests by (only while any)
+--   v   what is known of truth                 (truth.lua; only in pools with a source)
+--   c   cancels and confirms that run          (cancel.lua; only while any)
 --
 --   exp    when the idle slot is dropped         conf   units of confirmed holds
 --   held   units of held, pending, unknown ones  adm    units ever admitted
@@ -13,22 +15,30 @@
 --   idx    when the pool's index last heard of the slot
 --   closed 0 or 1   own capacity, "" as configured   opens at, "" as configured
 --
--- Beside these stand h:ID (hold.lua), t:ID (the hold an adopting attempt goes on
--- under) and u:HASH (subject.lua). Around the hash, under the same hash tag:
+-- Beside these stand h:ID and f:ID (hold.lua), t:ID (the hold an adopting attempt goes
+-- on under), u:HASH and w:HASH (subject.lua). Around the hash, under the same hash tag:
 --
 --   due   zset of hold ids: when an open hold lapses or a finished one is forgotten;
---         confirmed holds stand in a zone above all times, newest last
+--         holds that never lapse stand above all times, confirmed ones above these by
+--         when they were confirmed, and there also +ID of pending ones
 --   run   zset of awaited attempts by the end of their lease
 --   log   stream, the ledger of transitions
 --
 -- A script loads the slot, changes the table, and writes it back in one slot_save.
--- The table k names the keys: hash, due, run, log, index, and the channel and the
--- slot's own text for notices and for the pool's index. All times are in ms.
+-- The table k names the keys. All times are in ms.
 
 local SLOT_STATE = '^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'
 local SLOT_MARK = '^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)$'
 local SLOT_OPERATOR = '^(%d)|(-?%d*)|(%d*)$'
+local KEPT_ZONE = 2 ^ 51
 local CONFIRMED_ZONE = 2 ^ 52
+
+-- The keys of the slot that KEYS begins with in every script of a slot: its own, those
+-- of its pool, the channel of notices and the slot's own text.
+local function slot_keys(name)
+  return { hash = KEYS[1], due = KEYS[2], run = KEYS[3], log = KEYS[4], index = KEYS[5], outbox = KEYS[6],
+    looks = KEYS[7], channel = ARGV[3], name = name }
+end
 
 local function slot_torn(s)
   error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
@@ -65,11 +75,19 @@ local function slot_pack_operator(s)
   return table.concat({ s.closed, s.own, s.opens }, '|')
 end
 
--- Fields named in extra are fetched along.
-local function slot_load(k, now, extra)
-  local got = redis.call('HMGET', k.hash, 's', 'm', 'o', 'r', 'd', unpack(extra))
+-- A gate's mark has ended: with truth, what went past the counters meanwhile makes
+-- them unverified.
+local function slot_undirty(s)
+  s.dirtied = true
+  if s.kind == TRUTH_REMAINING then s.run, s.verified = 'none', true end
+end
+
+-- kind is how truth is known (truth.lua). Fields named in extra are fetched along.
+local function slot_load(k, now, kind, extra)
+  local got = redis.call('HMGET', k.hash, 's', 'm', 'o', 'r', 'd', 'v', 'c', unpack(extra))
   local s = {
-    k = k, now = now, known = false, fields = {}, holds = {}, subjects = {}, attempts = {}, entries = {},
+    k = k, now = now, kind = kind, known = false, fields = {}, holds = {}, subjects = {}, attempts = {},
+    entries = {}, notes = {}, cancels = {},
     exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
     full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
     run = RUN_CHANGED == '0' and RUN or 'none', dirty = {},
@@ -79,14 +97,20 @@ local function slot_load(k, now, extra)
     s.known = true
     s.run = got[4] or 'none'
     for gate, till in string.gmatch(got[5] or '', '([^:,]+):(%d+)') do
-      if tonumber(till) > now then s.dirty[gate] = tonumber(till) end
+      if tonumber(till) > now then
+        s.dirty[gate] = tonumber(till)
+      elseif kind == TRUTH_REMAINING then
+        slot_undirty(s) -- nobody will resume for that gate
+      end
     end
+    if got[7] then s.cancels = cancels_unpack(got[7], now) end
     if s.exp <= now then
       redis.call('DEL', k.hash, k.due, k.run, k.log)
-      return slot_load(k, now, extra)
+      return slot_load(k, now, kind, extra)
     end
   end
-  for i, name in ipairs(extra) do s.fields[name] = got[i + 5] end
+  if kind ~= NO_TRUTH then s.v = truth_unpack(got[6], k.hash) end
+  for i, name in ipairs(extra) do s.fields[name] = got[i + 7] end
   return s
 end
 
@@ -132,17 +156,34 @@ local function slot_wait(s, wait)
   end
 end
 
--- Whether the counters are those of the store's present run (design H16).
-local function slot_verified(s) return s.run == RUN end
+-- Whether the counters are those of the store's present run (design H16), or of truth.
+local function slot_verified(s)
+  if s.kind == TRUTH_REMAINING then return truth_counts(s) end
+  return s.run == RUN
+end
 
 local function slot_is_dirty(s) return next(s.dirty) ~= nil end
 
+-- What conf and held may come to. With truth this is not what a person would call the
+-- slot's capacity: units taken behind the gate's back are off it.
 local function slot_capacity(s, configured)
   if not slot_verified(s) then return LEARNED end
+  if s.kind == TRUTH_REMAINING then return math.max(0, s.v.cap) end
+  if s.kind == TRUTH_TOTAL then return s.v.total end
   return s.own ~= '' and tonumber(s.own) or configured
 end
 
+-- Units in all, as far as that can be told.
+local function slot_total(s, configured)
+  if s.kind == TRUTH_REMAINING then return slot_verified(s) and s.v.total or LEARNED end
+  return slot_capacity(s, configured)
+end
+
+-- Whether the counters refuse, but what they have left is not to be believed.
+local function slot_doubtful(s) return slot_is_dirty(s) or truth_failed(s) end
+
 local function slot_over(s, configured)
+  if truth_counts(s) then return math.max(0, s.conf + s.held - s.v.cap) end
   local capacity = slot_capacity(s, configured)
   if capacity == LEARNED then return 0 end
   return math.max(0, s.conf + s.held - capacity)

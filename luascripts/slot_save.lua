@@ -1,9 +1,12 @@
 -- Writing a slot back: one pass over what changed, and a new lease of life for
 -- every key written.
 
+-- Where a hold stands in due; nil where it stands already: confirmed holds that were
+-- so before.
 local function slot_hold_score(s, h)
-  if h.state == 'confirmed' then return CONFIRMED_ZONE + h.taken end
+  if h.state == 'confirmed' then return h.booked and CONFIRMED_ZONE + h.booked end
   if h.expires == 0 then return s.now + KEPT_RECHECK end
+  if h.expires == KEPT then return KEPT_ZONE end
   return h.expires
 end
 
@@ -20,19 +23,28 @@ local function slot_touch_index(s, us, retain)
 end
 
 local function slot_write_holds(s, set, unset)
-  local due, undue = {}, {}
+  local due, undue = {}, s.unlisted or {}
   for id, h in pairs(s.holds) do
-    if h.changed and hold_is_finished(h) and #h.attempts == 0 then
+    if h.changed and hold_is_finished(h) and #h.attempts == 0 and not h.remembered then
       -- Nobody can settle it any more: its tombstones are enough.
       unset[#unset + 1] = 'h:' .. id
+      unset[#unset + 1] = 'f:' .. id
+      s.notes[id] = nil
       undue[#undue + 1] = id
       slot_subject_list(s, h, false)
     elseif h.changed then
       slot_subject_list(s, h, hold_is_open(h) or #h.attempts > 0)
       set[#set + 1] = 'h:' .. id
       set[#set + 1] = hold_pack(h)
-      due[#due + 1] = int(slot_hold_score(s, h))
-      due[#due + 1] = id
+      local score = slot_hold_score(s, h)
+      if score then
+        due[#due + 1] = int(score)
+        due[#due + 1] = id
+      end
+      if h.state == 'pending' and h.booked then
+        due[#due + 1] = int(CONFIRMED_ZONE + h.booked)
+        due[#due + 1] = '+' .. id
+      end
     end
   end
   for _, id in ipairs(s.forget or {}) do
@@ -40,6 +52,7 @@ local function slot_write_holds(s, set, unset)
     if not (h and h.changed) then
       undue[#undue + 1] = id
       unset[#unset + 1] = 'h:' .. id
+      unset[#unset + 1] = 'f:' .. id
       if h then slot_subject_list(s, h, false) end
       for _, a in ipairs(h and h.attempts or {}) do
         if a.id ~= id then unset[#unset + 1] = 't:' .. a.id end
@@ -48,6 +61,34 @@ local function slot_write_holds(s, set, unset)
   end
   if #due > 0 then redis.call('ZADD', s.k.due, unpack(due)) end
   if #undue > 0 then redis.call('ZREM', s.k.due, unpack(undue)) end
+end
+
+local function slot_save_truth(s, us, retain, set)
+  local v = s.v
+  if #s.entries > 0 then truth_moved(s, us) end
+  if v.born == 0 then v.born, s.retold = us, true end
+  if s.retold then
+    set[#set + 1] = 'v'
+    set[#set + 1] = truth_pack(v)
+  end
+  if not s.plan then return end
+  if v.due == 0 then
+    redis.call('ZREM', s.k.looks, s.k.name)
+  else
+    redis.call('ZADD', s.k.looks, int(v.due), s.k.name)
+    redis.call('PEXPIRE', s.k.looks, int(retain))
+  end
+end
+
+-- Every transition stands in the slot's ledger, and in the pool's outbox with the name
+-- of the slot.
+local function slot_write_entries(s, retain)
+  if #s.entries == 0 then return end
+  for _, entry in ipairs(s.entries) do
+    redis.call('XADD', s.k.log, 'MAXLEN', '~', LEDGER_LENGTH, '*', unpack(entry))
+    redis.call('XADD', s.k.outbox, 'MAXLEN', '~', OUTBOX_LENGTH, '*', 'n', s.k.name, unpack(entry))
+  end
+  redis.call('PEXPIRE', s.k.outbox, int(retain))
 end
 
 -- Writes what has changed. A slot's keys live and go together, so all of them get
@@ -64,12 +105,30 @@ local function slot_save(s, us, retain)
     end
   end
   for hash, subject in pairs(s.subjects) do
-    if subject.changed and subject.confirmed == 0 and #subject.holds == 0 then
+    if subject.changed and subject.booked == 0 and #subject.holds == 0 then
       unset[#unset + 1] = 'u:' .. hash
     elseif subject.changed then
       set[#set + 1] = 'u:' .. hash
-      set[#set + 1] = int(subject.confirmed) .. '|' .. table.concat(subject.holds, ',')
+      set[#set + 1] = int(subject.booked) .. '|' .. table.concat(subject.holds, ',')
     end
+    if subject.rebooked and #subject.ids == 0 then
+      unset[#unset + 1] = 'w:' .. hash
+    elseif subject.rebooked then
+      set[#set + 1] = 'w:' .. hash
+      set[#set + 1] = table.concat(subject.ids, ',')
+    end
+  end
+  for id, note in pairs(s.notes) do
+    if note.changed then
+      set[#set + 1] = 'f:' .. id
+      set[#set + 1] = (note.expired and '1' or '0') .. '|' .. note.reference
+    end
+  end
+  if s.recalled and #s.cancels > 0 then
+    set[#set + 1] = 'c'
+    set[#set + 1] = cancels_pack(s.cancels)
+  elseif s.recalled then
+    unset[#unset + 1] = 'c'
   end
   if s.marked and s.full > 0 then
     set[#set + 1] = 'm'
@@ -91,8 +150,9 @@ local function slot_save(s, us, retain)
     set[#set + 1] = 'o'
     set[#set + 1] = slot_pack_operator(s)
   end
-  if #set == 0 and #unset == 0 and not s.waited_for then return end
+  if #set == 0 and #unset == 0 and not s.waited_for and not (s.retold and (s.known or s.create)) then return end
 
+  if s.kind ~= NO_TRUTH then slot_save_truth(s, us, retain, set) end
   slot_touch_index(s, us, retain)
   s.ver = s.ver + 1
   s.exp = s.now + retain
@@ -107,7 +167,7 @@ local function slot_save(s, us, retain)
     redis.call('ZADD', s.k.run, int(s.starts.lease), s.starts.id)
     redis.call('PEXPIRE', s.k.run, int(retain))
   end
-  for _, entry in ipairs(s.entries) do redis.call(unpack(entry)) end
+  slot_write_entries(s, retain)
   for _, key in ipairs({ s.k.hash, s.k.due, s.k.log }) do redis.call('PEXPIRE', key, int(retain)) end
-  if s.by_operator or s.dirtied or s.freed and s.qw > s.now then redis.call('PUBLISH', s.k.channel, s.k.hash) end
+  if s.by_operator or s.dirtied or s.create or s.freed and s.qw > s.now then redis.call('PUBLISH', s.k.channel, s.k.hash) end
 end

@@ -1,13 +1,14 @@
--- Who has what: on a slot, a field u:HASH of "confirmed|id,id,…" (how many confirmed
--- holds, and the ids of those that are open or have an attempt unanswered); over a
--- pool, a hash of its own, hold id → units:expires. The pool's entries expire by
--- themselves, so that a lapse in another slot's script need not reach them.
+-- Who has what: on a slot, a field u:HASH of "booked|id,id,…" (how many confirmed and
+-- pending holds, and the ids of those that are open or have an attempt unanswered) and
+-- a field w:HASH of the ids of its booked holds, up to SUBJECT_SCAN; over a pool, a hash
+-- of its own, hold id → units:expires. The pool's entries expire by themselves, so that
+-- a lapse in another slot's script need not reach them.
 
 local function slot_subject(s, hash)
   local subject = s.subjects[hash]
   if not subject then
-    local confirmed, listed = string.match(slot_get(s, 'u:' .. hash) or '', '^(%d+)|(.*)$')
-    subject = { confirmed = tonumber(confirmed or 0), holds = {} }
+    local booked, listed = string.match(slot_get(s, 'u:' .. hash) or '', '^(%d+)|(.*)$')
+    subject = { booked = tonumber(booked or 0), holds = {} }
     for id in string.gmatch(listed or '', '[^,]+') do
       subject.holds[#subject.holds + 1] = id
     end
@@ -16,12 +17,32 @@ local function slot_subject(s, hash)
   return subject
 end
 
--- Counts a hold that became, or no longer is, confirmed.
+-- The ids of a subject's booked holds.
+local function slot_subject_booked(s, hash)
+  local subject = slot_subject(s, hash)
+  if not subject.ids then
+    subject.ids = {}
+    for id in string.gmatch(slot_get(s, 'w:' .. hash) or '', '[^,]+') do
+      subject.ids[#subject.ids + 1] = id
+    end
+  end
+  return subject.ids
+end
+
+-- Counts and lists a hold that became, or no longer is, booked.
 local function slot_subject_count(s, h, from)
-  if h.subject == '' or (h.state == 'confirmed') == (from == 'confirmed') then return end
-  local subject = slot_subject(s, h.subject)
-  subject.confirmed = subject.confirmed + (h.state == 'confirmed' and 1 or -1)
-  subject.changed = true
+  local booked, was = hold_is_booked(h), from == 'confirmed' or from == 'pending'
+  if h.subject == '' or booked == was then return end
+  local subject, ids = slot_subject(s, h.subject), slot_subject_booked(s, h.subject)
+  subject.booked = math.max(0, subject.booked + (booked and 1 or -1))
+  subject.changed, subject.rebooked = true, true
+  if booked then
+    if #ids < SUBJECT_SCAN then ids[#ids + 1] = h.id end
+    return
+  end
+  for i, id in ipairs(ids) do
+    if id == h.id then return table.remove(ids, i) end
+  end
 end
 
 -- Puts a hold that is about to be written on the list, or takes it off.
@@ -68,7 +89,9 @@ local function pool_note(d, h, now)
     return
   end
   local expires = h.expires
-  if h.state == 'confirmed' or d.keep_unknown then expires = now + d.retain end
+  if h.state == 'confirmed' or h.expires <= KEPT or d.keep_unknown or h.state == 'pending' and d.truth ~= TRUTH_REMAINING then
+    expires = now + d.retain
+  end
   redis.call('HSET', d.pool_subject, h.id, int(h.units) .. ':' .. int(expires))
   redis.call('PEXPIRE', d.pool_subject, int(d.retain))
 end

@@ -2,12 +2,12 @@
 -- away, and registers those that are still at the backend; or ends the mark
 -- (gate/store, "Coming back").
 --
--- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 tombstone of this call, then for
---       each request: tombstone of its id, subject in the pool, key record
+-- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
+--       8 tombstone of this call, then for each request: tombstone of its id, subject in the pool, key record
 --       A key that plays no part is a placeholder.
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed)  3 channel of notices
 --       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 gate
---       8 how long the mark stands, ms (0 ends it), then for each request: id, hold id,
+--       8 how long the mark stands, ms (0 ends it)  9 truth 0 none|1 total|2 remaining, then for each request: id, hold id,
 --       units, subject hash, subject text, hold_ttl in ms, lease in ms,
 --       max_per_subject, scope hash, fingerprint, keyed 0|1, key ttl in ms; the last
 --       is the run
@@ -16,8 +16,7 @@
 
 local now, us = clock(ARGV[1])
 local retain, keep_unknown, gate, lease = tonumber(ARGV[5]), ARGV[6] == '1', ARGV[7], tonumber(ARGV[8])
-local s = slot_load({ hash = KEYS[1], due = KEYS[2], run = KEYS[3], log = KEYS[4], index = KEYS[5],
-  channel = ARGV[3], name = ARGV[4] }, now, {})
+local s = slot_load(slot_keys(ARGV[4]), now, ARGV[9], {})
 
 local function request(k, a)
   return {
@@ -63,11 +62,16 @@ local function register(f)
 end
 
 local registered = 0
-if not finished(now, KEYS[6], KEYS[6]) then
-  for i = 0, (#KEYS - 6) / 3 - 1 do registered = registered + register(request(7 + 3 * i, 9 + 12 * i)) end
-  s.dirtied = lease > 0 or s.dirty[gate] ~= nil
-  s.dirty[gate] = lease > 0 and now + lease or nil
-  if s.dirtied then finish(KEYS[6], '', now) end
+if not finished(now, KEYS[8], KEYS[8]) then
+  for i = 0, (#KEYS - 8) / 3 - 1 do registered = registered + register(request(9 + 3 * i, 10 + 12 * i)) end
+  if lease > 0 then
+    s.dirty[gate], s.dirtied = now + lease, true
+    if s.v then s.v.at, s.retold = us, true end -- looks under way know nothing of this
+  elseif s.dirty[gate] then
+    s.dirty[gate] = nil
+    slot_undirty(s)
+  end
+  if s.dirtied then finish(KEYS[8], '', now) end
   slot_save(s, us, retain)
 end
 return int(registered)

@@ -136,3 +136,11 @@ func unixMillis(t time.Time) string {
 func life(retain, holdTTL, lease time.Duration) string {
 	return millis(max(retain, holdTTL+store.CopyWindow, lease+store.CopyWindow))
 }
+
+// unitsOf are the units of a call that takes any: a cancel or confirm takes none.
+func unitsOf(action store.Action, units int64) int64 {
+	if action == store.Book {
+		return units
+	}
+	return 1
+}

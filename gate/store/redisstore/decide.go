@@ -16,7 +16,7 @@ const maxUnits = int64(1) << 40
 
 // Decide is one atomic step before forwarding.
 func (s *Store) Decide(ctx context.Context, d *store.Decide) (store.Decided, error) {
-	if err := checkCall(d.Pool, d.Units, d.ID); err != nil {
+	if err := checkCall(d.Pool, unitsOf(d.Action, d.Units), d.ID, d.Target); err != nil {
 		return store.Decided{}, err
 	}
 	if d.Units > maxUnits {
@@ -37,8 +37,8 @@ func (s *Store) Decide(ctx context.Context, d *store.Decide) (store.Decided, err
 
 func (s *Store) encodeDecide(n *names, d *store.Decide) *call {
 	none := s.keys.None()
-	slot := luascripts.SlotKeys{State: none, Due: none, Running: none, Ledger: none}
-	index, tombstone, callTombstone, slotLimit, poolSubject := none, none, none, none, none
+	slot := s.noSlot()
+	tombstone, callTombstone, slotLimit, poolSubject := none, none, none, none
 	record, awaited, subjectLimit, clientLimit := none, none, none, none
 	gated, keyed := d.Pool != "", d.Key != ""
 	subject := n.subject(d.Subject)
@@ -50,8 +50,7 @@ func (s *Store) encodeDecide(n *names, d *store.Decide) *call {
 		tombstone, callTombstone = s.keys.KeyTombstone(record, d.ID), s.keys.KeyTombstone(record, callID)
 	}
 	if gated {
-		slot = s.keys.Slot(d.Pool, d.Slot)
-		index = s.keys.Index(d.Pool)
+		slot = s.keysOf(d.Pool, d.Slot, d.Truth)
 		tombstone, callTombstone = slot.Tombstone(d.ID), slot.Tombstone(callID)
 		poolSubject = s.keys.PoolSubject(d.Pool, subject)
 		if !d.SlotLimit.IsZero() {
@@ -65,7 +64,7 @@ func (s *Store) encodeDecide(n *names, d *store.Decide) *call {
 		clientLimit = s.keys.ClientLimit(d.Rule, n.client(d.Client.Unmap().String()))
 	}
 
-	args := make([]any, 0, 40)
+	args := make([]any, 0, 48)
 	args = append(args, d.ID, millis(d.Lease),
 		flag(gated), d.Slot, d.Units, min(d.Capacity, maxUnits),
 		millis(d.HoldTTL), life(d.Retain, d.HoldTTL, d.Lease), flag(d.OnePerSubject), d.MaxPerSubject,
@@ -76,10 +75,10 @@ func (s *Store) encodeDecide(n *names, d *store.Decide) *call {
 	args = appendLimit(args, d.SubjectLimit, subjectLimit != none)
 	args = appendLimit(args, d.ClientLimit, clientLimit != none)
 	args = appendLimit(args, d.SlotLimit, slotLimit != none)
-	return &call{op: "decide", script: luascripts.Decide, args: args, keys: []string{
-		slot.State, slot.Due, slot.Running, slot.Ledger, index, tombstone, callTombstone,
-		slotLimit, poolSubject, record, awaited, subjectLimit, clientLimit,
-	}}
+	args = append(args, int(d.Action), d.Target, flag(d.Unreferenced),
+		int(d.Truth), millis(d.Hot), millis(d.Refresh), flag(d.Blind))
+	return &call{op: "decide", script: luascripts.Decide, args: args, keys: slot.with(
+		tombstone, callTombstone, slotLimit, poolSubject, record, awaited, subjectLimit, clientLimit)}
 }
 
 // appendLimit writes a limit as microseconds between two events and burst.
@@ -120,7 +119,7 @@ func decodeDecided(raw any, d *store.Decide) (store.Decided, error) {
 	case decision.Replay, decision.Answered:
 		decided.Answer = []byte(answer)
 	case decision.Admitted:
-		if (decided.Hold == "") != (d.Pool == "") {
+		if d.Action == store.Book && (decided.Hold == "") != (d.Pool == "") {
 			r.fail("a hold exactly where there is a pool", decided.Hold)
 		}
 	}

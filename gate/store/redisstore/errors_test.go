@@ -247,7 +247,7 @@ func TestRepliesOfAnotherShape(t *testing.T) {
 			t.Errorf("%v: decided %+v, %v", raw, got, err)
 		}
 	}
-	for _, raw := range []any{nil, "OK", list("1", "confirmed", "0"), list("1", "booked", "0", "0"), list("1", "confirmed", "0", "0", "0"), list("yes", "held", "0", "0")} {
+	for _, raw := range []any{nil, "OK", list("1", "confirmed", "0", "0"), list("1", "booked", "0", "0", "0"), list("1", "confirmed", "0", "0", "0", "0"), list("yes", "held", "0", "0", "0")} {
 		got, err := decodeSettled(raw)
 		var failure *store.Error
 		if !errors.As(err, &failure) || failure.Kind != store.KindReply {

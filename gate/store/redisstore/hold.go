@@ -1,12 +1,16 @@
 package redisstore
 
 import (
+	"context"
 	"encoding/base64"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
@@ -17,6 +21,9 @@ type packedHold struct {
 	store.Hold
 	subjectHash string
 }
+
+// keptForGood as a hold's expiry: it does not lapse; KEPT in luascripts/hold.lua.
+const keptForGood = 1
 
 // unpackHold is the reading half of hold_pack in luascripts/hold.lua; false when
 // the text is nothing that it writes.
@@ -39,7 +46,7 @@ func unpackHold(id, packed string) (packedHold, bool) {
 		return packedHold{}, false
 	}
 	h.TakenAt = time.UnixMilli(taken)
-	if expires != 0 {
+	if expires > keptForGood {
 		h.ExpiresAt = time.UnixMilli(expires)
 	}
 	h.Subject, ok = decodeText(fields[9])
@@ -65,4 +72,25 @@ func decodeText(encoded string) (string, bool) {
 	}
 	raw, err := base64.RawStdEncoding.DecodeString(text)
 	return string(raw), err == nil
+}
+
+// readHold reads one hold as it stands; ErrNoHold where none does. A hold keeps its
+// subject.
+func (s *Store) readHold(ctx context.Context, op, pool, slot, hold string) (packedHold, error) {
+	var packed string
+	err := s.try(ctx, op, func(ctx context.Context, client *redis.Client, _ bool) (err error) {
+		packed, err = client.HGet(ctx, s.keys.Slot(pool, slot).State, "h:"+hold).Result()
+		return err
+	})
+	if errors.Is(err, redis.Nil) {
+		return packedHold{}, store.ErrNoHold
+	}
+	if err != nil {
+		return packedHold{}, err
+	}
+	h, ok := unpackHold(hold, packed)
+	if !ok {
+		return packedHold{}, strange(op, "%.40q, want a hold", packed)
+	}
+	return h, nil
 }

@@ -57,4 +57,6 @@ func (n *names) subject(subject string) string {
 	return n.hash("subject", subject)
 }
 
+func (n *names) reference(pool, reference string) string { return n.hash("reference", pool, reference) }
+
 func (n *names) client(address string) string { return n.hash("client", address) }

@@ -82,6 +82,18 @@ func (r *reply) units() int64 {
 	return r.count()
 }
 
+// signed is a number that may be negative.
+func (r *reply) signed() int64 { return r.parse("a number", r.text()) }
+
+func (r *reply) parse(what, text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if r.err == nil && err != nil {
+		r.fail(what, text)
+		return 0
+	}
+	return n
+}
+
 func (r *reply) millis() time.Duration {
 	n := r.count()
 	if n > math.MaxInt64/int64(time.Millisecond) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -28,7 +29,8 @@ type runs struct{ now atomic.Pointer[runState] }
 
 type runState struct {
 	id      string
-	changed bool // a gate has seen the store change into this run
+	changed bool  // a gate has seen the store change into this run
+	since   int64 // when that was first seen, by the store's clock in ms
 }
 
 // MarshalBinary writes the last argument of every script. It is called when a
@@ -39,7 +41,7 @@ func (r *runs) MarshalBinary() ([]byte, error) {
 	if state == nil {
 		return nil, errors.New("the store's run is not known yet")
 	}
-	return []byte(state.id + "|" + flag(state.changed)), nil
+	return []byte(state.id + "|" + flag(state.changed) + "|" + strconv.FormatInt(state.since, 10)), nil
 }
 
 // greet asks a new connection for the server's run before anything else is sent.
@@ -91,12 +93,12 @@ func (s *Store) lookAtRun(ctx context.Context, to asker, before *runState) (*run
 		known = before.id
 	}
 	raw, err := to.Eval(ctx, luascripts.Epoch.Source, []string{s.keys.Epoch()},
-		id, second, known, rand.Text()[:16], millis(epochLife)).Result()
+		id, second, known, rand.Text()[:16], millis(epochLife), s.ahead.Load()).Result()
 	if err != nil {
 		return nil, err
 	}
-	r := newReply("run", raw, 2)
-	state := &runState{id: r.text(), changed: r.flag()}
+	r := newReply("run", raw, 3)
+	state := &runState{id: r.text(), changed: r.flag(), since: r.count()}
 	return state, r.end()
 }
 

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/luascripts"
@@ -9,7 +10,7 @@ import (
 
 // Settle is one atomic step after forwarding.
 func (s *Store) Settle(ctx context.Context, t *store.Settle) (store.Settled, error) {
-	if err := checkCall(t.Pool, t.Units, t.ID, t.Hold); err != nil {
+	if err := checkCall(t.Pool, unitsOf(t.Action, t.Units), t.ID, t.Hold); err != nil {
 		return store.Settled{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
@@ -18,19 +19,29 @@ func (s *Store) Settle(ctx context.Context, t *store.Settle) (store.Settled, err
 	if err != nil {
 		return store.Settled{}, err
 	}
-	raw, err := s.run(ctx, s.encodeSettle(names, t))
+	whose := names.subject(t.Subject)
+	if t.Action != store.Book && t.Hold != "" && t.MaxPerSubject > 0 {
+		// The script must be told the key of the subject's units in the pool, and the
+		// subject is the hold's.
+		if h, err := s.readHold(ctx, "settle", t.Pool, t.Slot, t.Hold); err == nil {
+			whose = h.subjectHash
+		} else if !errors.Is(err, store.ErrNoHold) {
+			return store.Settled{}, err
+		}
+	}
+	raw, err := s.run(ctx, s.encodeSettle(names, t, whose))
 	if err != nil {
 		return store.Settled{}, err
 	}
 	return decodeSettled(raw)
 }
 
-func (s *Store) encodeSettle(n *names, t *store.Settle) *call {
+// encodeSettle makes the call; subject is the hash of the hold's subject.
+func (s *Store) encodeSettle(n *names, t *store.Settle, subject string) *call {
 	none := s.keys.None()
-	slot := luascripts.SlotKeys{State: none, Due: none, Running: none, Ledger: none}
-	index, attemptTombstone, holdTombstone, poolSubject, record, answer := none, none, none, none, none, none
+	slot := s.noSlot()
+	attemptTombstone, holdTombstone, poolSubject, record, answer, reference := none, none, none, none, none, none
 	gated, keyed := t.Pool != "", t.Key != ""
-	subject := n.subject(t.Subject)
 
 	if keyed {
 		record = s.keys.KeyRecord(n.key(t.Group, t.Partition, t.Key))
@@ -38,26 +49,30 @@ func (s *Store) encodeSettle(n *names, t *store.Settle) *call {
 		attemptTombstone = s.keys.KeyTombstone(record, t.ID)
 	}
 	if gated {
-		slot = s.keys.Slot(t.Pool, t.Slot)
-		index = s.keys.Index(t.Pool)
+		slot = s.keysOf(t.Pool, t.Slot, t.Truth)
 		attemptTombstone, holdTombstone = slot.Tombstone(t.ID), slot.Tombstone(t.Hold)
 		poolSubject = s.keys.PoolSubject(t.Pool, subject)
 	}
-	return &call{op: "settle", script: luascripts.Settle, keys: []string{
-		slot.State, slot.Due, slot.Running, slot.Ledger, index,
-		attemptTombstone, holdTombstone, poolSubject, record, answer,
-	}, args: []any{
+	calledBy := ""
+	if gated && t.Reference != "" {
+		calledBy = encodeText(t.Reference)
+		reference = s.keys.Reference(n.reference(t.Pool, t.Reference))
+	}
+	return &call{op: "settle", script: luascripts.Settle, keys: slot.with(
+		attemptTombstone, holdTombstone, poolSubject, record, answer, reference,
+	), args: []any{
 		t.ID, t.Outcome.String(),
 		flag(gated), t.Hold, t.Slot, min(t.Units, maxUnits), min(t.Capacity, maxUnits),
-		millis(t.HoldTTL), life(t.Retain, t.HoldTTL, 0), t.MaxPerSubject, flag(t.KeepUnknown),
+		millis(t.HoldTTL), life(t.Retain, max(t.HoldTTL, t.PendingTTL), 0), t.MaxPerSubject, flag(t.KeepUnknown),
 		t.ReleaseSeq, flag(t.Probe), subject, encodeText(t.Subject),
 		flag(keyed), millis(t.KeyTTL), flag(t.Keep), t.Answer, n.scope(t.Scope), encodeFingerprint(t.Fingerprint),
+		int(t.Action), int(t.Truth), millis(t.PendingTTL), calledBy,
 	}}
 }
 
 func decodeSettled(raw any) (store.Settled, error) {
-	r := newReply("settle", raw, 4)
-	settled := store.Settled{Applied: r.flag(), Hold: r.state(), Late: r.flag(), Oversold: r.count()}
+	r := newReply("settle", raw, 5)
+	settled := store.Settled{Applied: r.flag(), Hold: r.state(), Late: r.flag(), Oversold: r.count(), Look: r.flag()}
 	if r.more() {
 		r.fail("nothing more", r.text())
 	}

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -34,16 +33,15 @@ func (s *Store) Slot(ctx context.Context, q store.SlotQuery) (store.Slot, error)
 }
 
 func (s *Store) encodeRead(q store.SlotQuery, holds int) *call {
-	slot := s.keys.Slot(q.Pool, q.Slot)
 	return &call{op: "slot", script: luascripts.SlotRead,
-		keys: []string{slot.State, slot.Due, slot.Running, slot.Ledger, s.keys.Index(q.Pool)},
-		args: []any{q.Slot, life(q.Retain, 0, 0), flag(q.KeepUnknown), holds},
+		keys: s.keysOf(q.Pool, q.Slot, q.Truth).with(),
+		args: []any{q.Slot, life(q.Retain, 0, 0), flag(q.KeepUnknown), holds, int(q.Truth)},
 	}
 }
 
 // decodeSlot reads what slot_view.lua replies.
 func decodeSlot(op string, raw any, q store.SlotQuery) (store.Slot, error) {
-	r := newReply(op, raw, 10)
+	r := newReply(op, raw, 15)
 	own := r.text()
 	slot := store.Slot{Pool: q.Pool, Slot: q.Slot, Capacity: q.Capacity, OpensAt: q.OpensAt,
 		Confirmed: r.count(), Held: r.count(), Closed: r.flag()}
@@ -52,7 +50,15 @@ func decodeSlot(op string, raw any, q store.SlotQuery) (store.Slot, error) {
 	touched := r.flag()
 	slot.Verified = r.flag()
 	slot.Dirty = touched || !slot.Verified
-	if own != "" {
+	told := r.text()
+	slot.Debt, slot.Outside = r.count(), r.signed()
+	if checked := r.count(); checked > 0 {
+		slot.CheckedAt = time.UnixMilli(checked)
+	}
+	slot.LookFailed = r.flag()
+	if told != "" {
+		slot.Capacity = r.parse("a capacity", told)
+	} else if own != "" && q.Truth == store.NoTruth {
 		units, err := strconv.ParseInt(own, 10, 64)
 		if err != nil || units < store.Learned {
 			r.fail("a capacity", own)
@@ -70,10 +76,15 @@ func decodeSlot(op string, raw any, q store.SlotQuery) (store.Slot, error) {
 		slot.OpensAt = time.UnixMilli(at)
 	}
 	for r.more() {
-		id, packed := r.text(), r.text()
+		id, packed, reference := r.text(), r.text(), r.text()
 		h, ok := unpackHold(id, packed)
 		if !ok {
 			r.fail("a hold", packed)
+		}
+		if reference != "" {
+			if h.Reference, ok = decodeText(reference); !ok {
+				r.fail("a reference", reference)
+			}
 		}
 		slot.Holds = append(slot.Holds, h.Hold)
 	}
@@ -189,10 +200,10 @@ func (s *Store) Change(ctx context.Context, q store.SlotQuery, c store.SlotChang
 	} else if c.OpensAt != nil {
 		opens = unixMillis(*c.OpensAt)
 	}
-	slot := s.keys.Slot(q.Pool, q.Slot)
+	slot := s.keysOf(q.Pool, q.Slot, q.Truth)
 	raw, err := s.run(ctx, &call{op: "change", script: luascripts.SlotChange,
-		keys: []string{slot.State, slot.Due, slot.Running, slot.Ledger, s.keys.Index(q.Pool), slot.Tombstone(s.nextCall())},
-		args: []any{q.Slot, life(q.Retain, 0, 0), flag(q.KeepUnknown), listedHolds, capacity, closed, opens, flag(c.Verify)},
+		keys: slot.with(slot.Tombstone(s.nextCall())),
+		args: []any{q.Slot, life(q.Retain, 0, 0), flag(q.KeepUnknown), listedHolds, int(q.Truth), capacity, closed, opens, flag(c.Verify)},
 	})
 	if err != nil {
 		return store.Slot{}, err
@@ -204,28 +215,16 @@ func (s *Store) Change(ctx context.Context, q store.SlotQuery, c store.SlotChang
 func (s *Store) Release(ctx context.Context, q store.SlotQuery, hold string) (decision.HoldState, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	slot := s.keys.Slot(q.Pool, q.Slot)
+	slot := s.keysOf(q.Pool, q.Slot, q.Truth)
 	// The script must be told the key of the subject's units in the pool, so the
-	// hold's subject is read first. A hold keeps its subject.
-	var packed string
-	err := s.try(ctx, "release", func(ctx context.Context, client *redis.Client, _ bool) (err error) {
-		packed, err = client.HGet(ctx, slot.State, "h:"+hold).Result()
-		return err
-	})
-	if errors.Is(err, redis.Nil) {
-		return decision.NoHold, store.ErrNoHold
-	}
+	// hold's subject is read first.
+	h, err := s.readHold(ctx, "release", q.Pool, q.Slot, hold)
 	if err != nil {
 		return decision.NoHold, err
 	}
-	h, ok := unpackHold(hold, packed)
-	if !ok {
-		return decision.NoHold, strange("release", "%.40q, want a hold", packed)
-	}
 	raw, err := s.run(ctx, &call{op: "release", script: luascripts.SlotRelease,
-		keys: []string{slot.State, slot.Due, slot.Running, slot.Ledger, s.keys.Index(q.Pool), slot.Tombstone(s.nextCall()),
-			slot.Tombstone(hold), s.keys.PoolSubject(q.Pool, h.subjectHash)},
-		args: []any{q.Slot, life(q.Retain, 0, 0), flag(q.KeepUnknown), hold},
+		keys: slot.with(slot.Tombstone(s.nextCall()), slot.Tombstone(hold), s.keys.PoolSubject(q.Pool, h.subjectHash)),
+		args: []any{q.Slot, life(q.Retain, 0, 0), flag(q.KeepUnknown), hold, int(q.Truth)},
 	})
 	if err == redis.Nil {
 		return decision.NoHold, store.ErrNoHold

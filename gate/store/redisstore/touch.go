@@ -75,14 +75,14 @@ func (s *Store) touch(ctx context.Context, q store.SlotQuery, gate string, lease
 }
 
 func (s *Store) encodeTouch(n *names, q store.SlotQuery, gate string, lease time.Duration, forced []store.Forced) *call {
-	slot := s.keys.Slot(q.Pool, q.Slot)
+	slot := s.keysOf(q.Pool, q.Slot, q.Truth)
 	longest := time.Duration(0)
 	for _, f := range forced {
 		longest = max(longest, f.HoldTTL, f.Lease)
 	}
 	c := &call{op: "touch", script: luascripts.Touch,
-		keys: []string{slot.State, slot.Due, slot.Running, slot.Ledger, s.keys.Index(q.Pool), slot.Tombstone(s.nextCall())},
-		args: []any{q.Slot, life(q.Retain, longest, lease), flag(q.KeepUnknown), gate, millis(lease)},
+		keys: slot.with(slot.Tombstone(s.nextCall())),
+		args: []any{q.Slot, life(q.Retain, longest, lease), flag(q.KeepUnknown), gate, millis(lease), int(q.Truth)},
 	}
 	for _, f := range forced {
 		subject := n.subject(f.Subject)

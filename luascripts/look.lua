@@ -1,0 +1,66 @@
+-- Begins a look at truth: where the counters of a slot stand before its source is read
+-- (gate/store, "Truth").
+--
+-- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
+--       8 lease of the slot's looks  9 tombstone of this look
+-- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed)  3 channel of notices
+--       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 truth 1 total|2 remaining
+--       8 hold_ttl, ms  9 look id  10 lag, ms  11 lease, ms  12 force 0|1  13 run
+-- Reply busy in ms, known 0|1, born in µs, at in µs, open units, admitted, refunded,
+--       marked 0|1. All are strings. A copy of the call reads anew, as long as the look
+--       has not been applied, and prolongs nothing.
+
+local now, us = clock(ARGV[1])
+local id, lag, lease, force = ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12] == '1'
+local s = slot_load(slot_keys(ARGV[4]), now, ARGV[7], {})
+
+-- Units booked so lately that truth may not show them yet. Where there are more holds
+-- than one look adds up, all of them.
+local function booked_lately()
+  if lag == 0 then return 0 end
+  local ids = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(CONFIRMED_ZONE + now - lag), '+inf', 'LIMIT', 0, RECENT_SCAN)
+  if #ids == RECENT_SCAN then return s.conf + s.v.pending end
+  local names = {}
+  for i, member in ipairs(ids) do
+    ids[i] = string.gsub(member, '^%+', '')
+    names[i] = 'h:' .. ids[i]
+  end
+  slot_prefetch(s, names)
+  local units = 0
+  for _, hold in ipairs(ids) do
+    local h = slot_hold(s, hold)
+    if h and hold_is_booked(h) then units = units + h.units end
+  end
+  return units
+end
+
+-- How long this look must keep off, for another's sake or after a change of run (H17).
+local function kept_off()
+  if finished(now, KEYS[9], KEYS[9]) then return 1 end
+  if force then return 0 end
+  local other, till = string.match(redis.call('GET', KEYS[8]) or '', '^(.*)|(%d+)$')
+  local wait = truth_wait(s, tonumber(ARGV[8]))
+  if other and other ~= id then wait = math.max(wait, tonumber(till) - now) end
+  return wait
+end
+
+-- A lease that this look has already is left as it is.
+local function take_lease()
+  local other, till = string.match(redis.call('GET', KEYS[8]) or '', '^(.*)|(%d+)$')
+  if other == id and tonumber(till) > now then return end
+  redis.call('SET', KEYS[8], id .. '|' .. int(now + lease), 'PX', lease)
+  s.v.looking, s.retold = us, true
+end
+
+local busy = kept_off()
+if s.known then slot_lapse(s, ARGV[6] == '1') end
+if busy > 0 then
+  slot_save(s, us, tonumber(ARGV[5]))
+  return { int(busy), '0', '0', '0', '0', '0', '0', '0' }
+end
+take_lease()
+if not s.known then return { '0', '0', '0', int(us), '0', '0', '0', '0' } end
+if s.v.born == 0 then s.v.born, s.retold = us, true end
+local open = s.held - s.v.pending + booked_lately()
+slot_save(s, us, tonumber(ARGV[5]))
+return { '0', '1', int(s.v.born), int(us), int(open), int(s.adm), int(s.ref), s.full > 0 and '1' or '0' }
