@@ -18,7 +18,6 @@ import (
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/store/memstore"
-	"github.com/slotgate/slotgate/gate/testbed"
 	"github.com/slotgate/slotgate/gate/truth/source"
 	"github.com/slotgate/slotgate/rules"
 )
@@ -28,7 +27,7 @@ func TestMain(m *testing.M) {
 		role()
 		return
 	}
-	goleak.VerifyTestMain(testbed.SharedPostgres(m))
+	goleak.VerifyTestMain(m)
 }
 
 // backend is truth as tests write it: the units of each slot and who has booked them.

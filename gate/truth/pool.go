@@ -150,6 +150,7 @@ func kind(t *rules.TruthConfig) store.TruthKind {
 func (p *Pool) Start() {
 	p.once.Do(func() {
 		p.tasks.Go(func() { p.lead.campaign(p.ctx, p.sweep) })
+		p.tasks.Go(p.reportDaily)
 	})
 }
 
