@@ -17,11 +17,16 @@ import (
 	"github.com/slotgate/slotgate/cmd/legacybooking/booking"
 )
 
-const usage = `legacybooking serves a small legacy booking API over PostgreSQL or SQLite.
+const usage = `legacybooking serves a small legacy booking API over PostgreSQL, MySQL, MariaDB
+or SQLite.
 
   POST   /api/lessons/{lesson}/bookings   {"student_id": "s1", "seats": 1}
+  POST   /api/bookings/{booking}/payment
   DELETE /api/bookings/{booking}
-  GET    /api/lessons/{lesson}
+  DELETE /api/lessons/{lesson}/students/{student}
+  GET    /api/lessons/{lesson}                       {"data": {"remain": 4, …}}
+  GET    /api/lessons/{lesson}/bookings
+  GET    /api/lessons/{lesson}/students/{student}    404 if there is no booking
   GET    /_stats                          what it has done
   POST   /_reset                          empty again
 
@@ -69,7 +74,7 @@ func parse(args []string, stdout io.Writer) (settings, error) {
 	flags := flag.NewFlagSet("legacybooking", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the caller prints the error, on one line
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:9000", "serve at this `address` (default 127.0.0.1:9000)")
-	flags.StringVar(&s.options.Database, "db", booking.InMemory, "`database`: a postgres:// URL, the path of a SQLite file, or :memory: (default)")
+	flags.StringVar(&s.options.Database, "db", booking.InMemory, "`database`: a postgres:// or mysql:// URL, the path of a SQLite file, or :memory: (default)")
 	flags.Func("style", "how a seat is taken, a `style`: naive (default), conditional, optimistic or rowlock", func(name string) (err error) {
 		s.options.Style, err = booking.ParseStyle(name)
 		return err

@@ -12,7 +12,8 @@ CREATE TABLE lesson_booking (
     slot_id    bigint      NOT NULL,
     student_id text        NOT NULL,
     seats      integer     NOT NULL DEFAULT 1,
-    created_at timestamptz NOT NULL DEFAULT now()
+    created_at timestamptz NOT NULL DEFAULT now(),
+    paid_at    timestamptz NULL
 );
 
 CREATE INDEX lesson_booking_student ON lesson_booking (slot_id, student_id);

@@ -12,5 +12,6 @@ CREATE TABLE lesson_booking (
     student_id text        NOT NULL,
     seats      integer     NOT NULL DEFAULT 1,
     created_at timestamptz NOT NULL DEFAULT now(),
+    paid_at    timestamptz NULL,
     UNIQUE (slot_id, student_id)
 );

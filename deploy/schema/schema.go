@@ -10,6 +10,10 @@ var (
 	Postgres string
 	//go:embed postgres-unconstrained.sql
 	PostgresUnconstrained string
+	//go:embed mysql.sql
+	MySQL string
+	//go:embed mysql-unconstrained.sql
+	MySQLUnconstrained string
 	//go:embed sqlite.sql
 	SQLite string
 	//go:embed sqlite-unconstrained.sql

@@ -12,7 +12,8 @@ CREATE TABLE lesson_booking (
     slot_id    INTEGER NOT NULL,
     student_id TEXT    NOT NULL,
     seats      INTEGER NOT NULL DEFAULT 1,
-    created_at TEXT    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+    created_at TEXT    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+    paid_at    TEXT    NULL
 );
 
 CREATE INDEX lesson_booking_student ON lesson_booking (slot_id, student_id);

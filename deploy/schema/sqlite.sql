@@ -12,5 +12,6 @@ CREATE TABLE lesson_booking (
     student_id TEXT    NOT NULL,
     seats      INTEGER NOT NULL DEFAULT 1,
     created_at TEXT    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+    paid_at    TEXT    NULL,
     UNIQUE (slot_id, student_id)
 );

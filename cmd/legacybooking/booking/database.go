@@ -11,24 +11,24 @@ import (
 // one; begin a transaction for more.
 type database struct {
 	statements
-	pool   *sql.DB
-	engine engine
+	pool *sql.DB
 }
 
 // statements runs SQL on the pool or inside one transaction.
 type statements struct {
 	on interface {
 		ExecContext(context.Context, string, ...any) (sql.Result, error)
+		QueryContext(context.Context, string, ...any) (*sql.Rows, error)
 		QueryRowContext(context.Context, string, ...any) *sql.Row
 	}
-	stats *recorder
+	engine engine
+	stats  *recorder
 }
 
 // transaction is one transaction that writes.
 type transaction struct {
 	statements
-	tx     *sql.Tx
-	engine engine
+	tx *sql.Tx
 }
 
 func openDatabase(ctx context.Context, e engine, stats *recorder) (*database, error) {
@@ -37,7 +37,7 @@ func openDatabase(ctx context.Context, e engine, stats *recorder) (*database, er
 		pool.Close()
 		return nil, fmt.Errorf("open %s: %w", e.name(), err)
 	}
-	return &database{statements: statements{on: pool, stats: stats}, pool: pool, engine: e}, nil
+	return &database{statements: statements{on: pool, engine: e, stats: stats}, pool: pool}, nil
 }
 
 // createTables leaves existing tables alone, unless that would silently keep
@@ -53,7 +53,7 @@ func (d *database) createTables(ctx context.Context, constraints bool) error {
 	case exist:
 		return nil
 	}
-	// Without arguments both drivers take several statements at once.
+	// Without arguments all drivers take several statements at once.
 	if _, err := d.exec(ctx, d.engine.tables(constraints)); err != nil {
 		return fmt.Errorf("create tables: %w", err)
 	}
@@ -87,7 +87,7 @@ func (d *database) commit(ctx context.Context, work func(*transaction) error) er
 		return err
 	}
 	defer tx.Rollback() // does nothing after a commit
-	t := &transaction{statements: statements{on: tx, stats: d.stats}, tx: tx, engine: d.engine}
+	t := &transaction{statements: statements{on: tx, engine: d.engine, stats: d.stats}, tx: tx}
 	if err := work(t); err != nil {
 		return err
 	}
@@ -96,17 +96,30 @@ func (d *database) commit(ctx context.Context, work func(*transaction) error) er
 
 // exec runs a statement and returns the number of rows it changed.
 func (s statements) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	s.stats.statement()
-	result, err := s.on.ExecContext(ctx, query, args...)
+	result, err := s.execute(ctx, query, args)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected()
 }
 
+func (s statements) execute(ctx context.Context, query string, args []any) (sql.Result, error) {
+	s.stats.statement()
+	query, args = s.engine.bind(query, args)
+	return s.on.ExecContext(ctx, query, args...)
+}
+
+// rows reads any number of rows. The caller closes them.
+func (s statements) rows(ctx context.Context, query string, args []any) (*sql.Rows, error) {
+	s.stats.statement()
+	query, args = s.engine.bind(query, args)
+	return s.on.QueryContext(ctx, query, args...)
+}
+
 // row reads at most one row. It returns false if there is none.
 func (s statements) row(ctx context.Context, query string, args []any, into ...any) (bool, error) {
 	s.stats.statement()
+	query, args = s.engine.bind(query, args)
 	err := s.on.QueryRowContext(ctx, query, args...).Scan(into...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil

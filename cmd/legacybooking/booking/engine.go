@@ -13,6 +13,12 @@ type engine interface {
 	tables(constraints bool) string
 	// tablesExist is a query for one boolean.
 	tablesExist() string
+	// bind writes a query with the parameters $1, $2 … as the driver takes it.
+	bind(query string, args []any) (string, []any)
+	// addLesson creates the lesson $1 with $2 seats unless it is there.
+	addLesson() string
+	// insert runs an INSERT and returns the id that the row was given.
+	insert(ctx context.Context, s statements, query string, args []any) (int64, error)
 	// forUpdate ends a SELECT that is to lock the rows it finds.
 	forUpdate() string
 	// enter returns when a transaction that writes may begin; if another is in

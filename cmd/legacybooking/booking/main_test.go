@@ -2,7 +2,6 @@ package booking
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -18,12 +17,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(testbed.SharedPostgres(m))
+	goleak.VerifyTestMain(testbed.SharedMariaDB(testbed.SharedPostgres(m)))
 }
 
 // databases makes an empty database of each kind.
 var databases = map[string]func(*testing.T) string{
 	"postgres":      func(t *testing.T) string { return testbed.Postgres(t).DSN() },
+	"mysql":         func(t *testing.T) string { return testbed.MariaDB(t).URL() },
 	"sqlite-file":   func(t *testing.T) string { return filepath.Join(t.TempDir(), "50% off?.db") },
 	"sqlite-memory": func(*testing.T) string { return InMemory },
 }
@@ -109,11 +109,12 @@ type ledger struct {
 
 func readLedger(t *testing.T, s *Server, lesson int) (l ledger) {
 	t.Helper()
-	err := s.database.pool.QueryRowContext(t.Context(), `SELECT remain,
+	query, args := s.database.engine.bind(`SELECT remain,
 		(SELECT COALESCE(SUM(seats), 0) FROM lesson_booking WHERE slot_id = $1),
 		(SELECT COUNT(*) FROM lesson_booking WHERE slot_id = $1),
 		(SELECT COUNT(DISTINCT student_id) FROM lesson_booking WHERE slot_id = $1)
-		FROM lesson_slot WHERE slot_id = $1`, lesson).Scan(&l.remain, &l.seats, &l.bookings, &l.students)
+		FROM lesson_slot WHERE slot_id = $1`, []any{lesson})
+	err := s.database.pool.QueryRowContext(t.Context(), query, args...).Scan(&l.remain, &l.seats, &l.bookings, &l.students)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,15 +141,17 @@ func eventually(t *testing.T, what string, condition func() bool) {
 // holdLesson locks the row of a lesson from outside until release is called.
 func holdLesson(t *testing.T, database string, lesson int) (release func()) {
 	t.Helper()
-	db, err := sql.Open("pgx", database)
+	engine, err := Options{Database: database}.engine()
 	if err != nil {
 		t.Fatal(err)
 	}
+	db := engine.open()
 	tx, err := db.BeginTx(context.WithoutCancel(t.Context()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec("SELECT 1 FROM lesson_slot WHERE slot_id = $1 FOR UPDATE", lesson); err != nil {
+	query, args := engine.bind("SELECT 1 FROM lesson_slot WHERE slot_id = $1 FOR UPDATE", []any{lesson})
+	if _, err := tx.Exec(query, args...); err != nil {
 		t.Fatal(err)
 	}
 	return func() {

@@ -35,8 +35,8 @@ const InMemory = ":memory:"
 
 // Options configures a Server.
 type Options struct {
-	// Database is a postgres:// URL, the path of a SQLite file, or InMemory,
-	// which is also the default. Missing tables are created.
+	// Database is a postgres:// or mysql:// URL (MariaDB too), the path of a SQLite
+	// file, or InMemory, which is also the default. Missing tables are created.
 	Database string
 	// Style is the way a seat is taken; the default is Naive.
 	Style Style
@@ -85,6 +85,9 @@ func (o Options) withDefaults() (Options, error) {
 func (o Options) engine() (engine, error) {
 	if strings.HasPrefix(o.Database, "postgres://") || strings.HasPrefix(o.Database, "postgresql://") {
 		return newPostgres(o.Database)
+	}
+	if strings.HasPrefix(o.Database, "mysql://") {
+		return newMySQL(o.Database)
 	}
 	return newSQLite(o.Database), nil
 }

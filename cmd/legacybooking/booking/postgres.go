@@ -16,14 +16,17 @@ import (
 // postgresConnections is the pool of a typical application server.
 const postgresConnections = 32
 
-type postgres struct{ config *pgx.ConnConfig }
+type postgres struct {
+	returning
+	config *pgx.ConnConfig
+}
 
 func newPostgres(url string) (postgres, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return postgres{}, fmt.Errorf("database URL: %w", err)
 	}
-	return postgres{config}, nil
+	return postgres{config: config}, nil
 }
 
 func (p postgres) name() string {

@@ -100,29 +100,33 @@ func TestOptimisticGivesUpAfterThreeTries(t *testing.T) {
 }
 
 func TestALockWaitIsCountedOnce(t *testing.T) {
-	for _, style := range Styles {
-		t.Run(string(style), func(t *testing.T) {
-			database := databases["postgres"](t)
-			s := open(t, Options{Database: database, Style: style, Lessons: 2, Seats: 1})
-			release := holdLesson(t, database, 1)
-			var client sync.WaitGroup
-			client.Go(func() { book(t, s, 1, "ann").wants(t, http.StatusCreated, "") })
-			eventually(t, "a lock wait", func() bool { return s.Stats().LockWaits > 0 })
-			book(t, s, 2, "ann").wants(t, http.StatusCreated, "") // another row is free
-			release()
-			client.Wait()
-			if got := s.Stats().LockWaits; got != 1 {
-				t.Errorf("%d lock waits, want 1", got)
-			}
-			// Sold out is seen without the lock, but by who locks first.
-			defer holdLesson(t, database, 2)()
-			if style != RowLock {
+	for _, kind := range []string{"postgres", "mysql"} {
+		for _, style := range Styles {
+			t.Run(kind+"/"+string(style), func(t *testing.T) {
+				database := databases[kind](t)
+				s := open(t, Options{Database: database, Style: style, Lessons: 2, Seats: 1})
+				release := holdLesson(t, database, 1)
+				var client sync.WaitGroup
+				client.Go(func() { book(t, s, 1, "ann").wants(t, http.StatusCreated, "") })
+				eventually(t, "a lock wait", func() bool { return s.Stats().LockWaits > 0 })
+				book(t, s, 2, "ann").wants(t, http.StatusCreated, "") // another row is free
+				release()
+				client.Wait()
+				if got := s.Stats().LockWaits; got != 1 {
+					t.Errorf("%d lock waits, want 1", got)
+				}
+				// Sold out is seen without the lock, but by who locks first. InnoDB
+				// locks the row of an UPDATE before it looks at the rest of WHERE.
+				if style == RowLock || style == Conditional && kind == "mysql" {
+					return
+				}
+				defer holdLesson(t, database, 2)()
 				book(t, s, 2, "bob").wants(t, http.StatusConflict, "sold_out")
 				if got := s.Stats().LockWaits; got != 1 {
 					t.Errorf("%d lock waits after a refusal that needs none, want 1", got)
 				}
-			}
-		})
+			})
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -31,12 +32,17 @@ func readOrder(w http.ResponseWriter, r *http.Request, lesson int64) (order, err
 	if fields.Seats != nil {
 		o.seats = *fields.Seats
 	}
-	// PostgreSQL has no NUL in text.
-	if o.student == "" || len(o.student) > maxStudent || strings.ContainsRune(o.student, 0) {
+	if !isStudent(o.student) {
 		return order{}, errMalformed
 	}
 	if o.seats < 1 || o.seats > maxSeats {
 		return order{}, errMalformed
 	}
 	return o, nil
+}
+
+// isStudent tells whether a name can be stored: PostgreSQL has no NUL in text, and
+// nothing but UTF-8.
+func isStudent(name string) bool {
+	return name != "" && len(name) <= maxStudent && strings.IndexByte(name, 0) < 0 && utf8.ValidString(name)
 }

@@ -11,8 +11,12 @@ import (
 func (s *Server) newRoutes() *http.ServeMux {
 	routes := http.NewServeMux()
 	routes.HandleFunc("POST /api/lessons/{lesson}/bookings", s.handleBook)
+	routes.HandleFunc("POST /api/bookings/{booking}/payment", s.handlePay)
 	routes.HandleFunc("DELETE /api/bookings/{booking}", s.handleCancel)
+	routes.HandleFunc("DELETE /api/lessons/{lesson}/students/{student}", s.handleCancelStudent)
 	routes.HandleFunc("GET /api/lessons/{lesson}", s.handleLesson)
+	routes.HandleFunc("GET /api/lessons/{lesson}/bookings", s.handleBookings)
+	routes.HandleFunc("GET /api/lessons/{lesson}/students/{student}", s.handleStudent)
 	routes.HandleFunc("GET /_stats", s.handleStats)
 	routes.HandleFunc("POST /_reset", s.handleReset)
 	routes.HandleFunc("/", s.handleOther)
@@ -91,12 +95,78 @@ func (s *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, errUnknown, nil)
 		return
 	}
+	s.cancel(w, r, id)
+}
+
+// handleCancelStudent cancels by who has booked what.
+func (s *Server) handleCancelStudent(w http.ResponseWriter, r *http.Request) {
+	s.stats.count(func(stats *Stats) { stats.Requests.Cancel++ })
+	place, err := s.findPlace(r)
+	if err != nil {
+		s.fail(w, err, nil)
+		return
+	}
+	s.cancel(w, r, place.BookingID)
+}
+
+func (s *Server) cancel(w http.ResponseWriter, r *http.Request, id int64) {
 	if err := s.giveBack(context.WithoutCancel(r.Context()), id); err != nil {
 		s.fail(w, err, nil)
 		return
 	}
 	s.stats.count(func(stats *Stats) { stats.Cancellations++ })
 	s.succeed(w, http.StatusOK, map[string]int64{"booking_id": id})
+}
+
+func (s *Server) handlePay(w http.ResponseWriter, r *http.Request) {
+	s.stats.count(func(stats *Stats) { stats.Requests.Pay++ })
+	id, err := parseID(r.PathValue("booking"))
+	if err != nil {
+		s.fail(w, errUnknown, nil)
+		return
+	}
+	if err := s.pay(context.WithoutCancel(r.Context()), id); err != nil {
+		s.fail(w, err, nil)
+		return
+	}
+	s.succeed(w, http.StatusOK, map[string]int64{"booking_id": id})
+}
+
+// handleBookings lists a lesson's bookings.
+func (s *Server) handleBookings(w http.ResponseWriter, r *http.Request) {
+	s.stats.count(func(stats *Stats) { stats.Requests.Bookings++ })
+	lesson, err := parseID(r.PathValue("lesson"))
+	if err != nil {
+		s.fail(w, errUnknownLesson, nil)
+		return
+	}
+	places, err := s.bookingsOf(context.WithoutCancel(r.Context()), lesson)
+	if err != nil {
+		s.fail(w, err, nil)
+		return
+	}
+	s.succeed(w, http.StatusOK, map[string][]placeData{"bookings": places})
+}
+
+// handleStudent tells whether a student has a lesson: with the booking, or 404.
+func (s *Server) handleStudent(w http.ResponseWriter, r *http.Request) {
+	s.stats.count(func(stats *Stats) { stats.Requests.Bookings++ })
+	place, err := s.findPlace(r)
+	if err != nil {
+		s.fail(w, err, nil)
+		return
+	}
+	s.succeed(w, http.StatusOK, place)
+}
+
+// findPlace reads the booking that the path names by lesson and student.
+func (s *Server) findPlace(r *http.Request) (placeData, error) {
+	lesson, err := parseID(r.PathValue("lesson"))
+	student := r.PathValue("student")
+	if err != nil || !isStudent(student) {
+		return placeData{}, errUnknown
+	}
+	return s.bookingBy(context.WithoutCancel(r.Context()), lesson, student)
 }
 
 func (s *Server) handleLesson(w http.ResponseWriter, r *http.Request) {

@@ -105,7 +105,11 @@ func TestWhatTheAPICannotRead(t *testing.T) {
 			"POST /api/lessons/x/bookings", "POST /api/lessons/01/bookings", "POST /api/lessons/+1/bookings",
 			"POST /api/lessons/-1/bookings", "POST /api/lessons/99999999999999999999/bookings", "POST /api/lessons/%00/bookings",
 			"GET /api/lessons/x", "GET /api/lessons/01", "DELETE /api/bookings/x", "DELETE /api/bookings/1",
-			"GET /", "GET /api/lessons/1/bookings", "PUT /api/lessons/1", "POST /_stats",
+			"POST /api/bookings/x/payment", "POST /api/bookings/1/payment", "GET /api/bookings/1/payment",
+			"GET /api/lessons/x/bookings", "GET /api/lessons/2/bookings", "POST /api/lessons/1/students/ann",
+			"GET /api/lessons/x/students/ann", "GET /api/lessons/1/students/ann", "GET /api/lessons/1/students/%00", "GET /api/lessons/1/students/%ff",
+			"DELETE /api/lessons/x/students/ann", "DELETE /api/lessons/1/students/ann", "DELETE /api/lessons/1/students/%00",
+			"GET /", "PUT /api/lessons/1", "POST /_stats",
 		} {
 			method, path, _ := strings.Cut(target, " ")
 			ask(t, s, method, path, `{"student_id":"a"}`).wants(t, http.StatusNotFound, "not_found")

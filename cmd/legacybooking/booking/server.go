@@ -54,8 +54,7 @@ func (s *Server) prepare(ctx context.Context) error {
 
 func (s *Server) seed(ctx context.Context, tx *transaction) error {
 	for lesson := 1; lesson <= s.options.Lessons; lesson++ {
-		if _, err := tx.exec(ctx, "INSERT INTO lesson_slot (slot_id, remain) VALUES ($1, $2) ON CONFLICT (slot_id) DO NOTHING",
-			lesson, s.options.Seats); err != nil {
+		if _, err := tx.exec(ctx, tx.engine.addLesson(), lesson, s.options.Seats); err != nil {
 			return err
 		}
 	}

@@ -23,6 +23,10 @@ func TestOpenRefuses(t *testing.T) {
 		"negative delay":  {Options{Delay: -time.Second}, "0 or more"},
 		"missing folder":  {Options{Database: missing}, missing},
 		"bad URL":         {Options{Database: "postgres://user:secret@host:x/db"}, "database URL"},
+		"bad MySQL URL":   {Options{Database: "mysql://user:secret@host:x/db"}, "database URL"},
+		"no MySQL host":   {Options{Database: "mysql:///secret"}, "database URL"},
+		"bad parameter":   {Options{Database: "mysql://user:secret@host/db?loc=secret"}, "database URL"},
+		"no MySQL server": {Options{Database: "mysql://user:secret@127.0.0.1:1/db"}, "127.0.0.1:1"},
 		"no server":       {Options{Database: "postgres://user:secret@127.0.0.1:1/db"}, "127.0.0.1:1"},
 	} {
 		s, err := Open(t.Context(), test.options)
@@ -38,7 +42,7 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestDataOutlivesTheServer(t *testing.T) {
-	for _, kind := range []string{"postgres", "sqlite-file"} {
+	for _, kind := range []string{"postgres", "mysql", "sqlite-file"} {
 		t.Run(kind, func(t *testing.T) {
 			options := Options{Database: databases[kind](t), Lessons: 1, Seats: 1}
 			s, err := Open(t.Context(), options)
@@ -81,7 +85,7 @@ func TestADatabaseThatFailsIsLoggedAndAnswered(t *testing.T) {
 }
 
 func TestErrorsOfOtherKindsAreNoViolations(t *testing.T) {
-	for _, e := range []engine{postgres{}, newSQLite(InMemory)} {
+	for _, e := range []engine{postgres{}, mysql{}, newSQLite(InMemory)} {
 		for _, err := range []error{nil, errors.New("other"), errSoldOut} {
 			if got := e.classify(err); got != noViolation {
 				t.Errorf("%T takes %v for violation %d", e, err, got)

@@ -21,6 +21,7 @@ const sqliteConnections = 8
 // they reach the database, in order of arrival: left to SQLite they would poll
 // for its lock, and the unlucky would starve.
 type sqlite struct {
+	returning
 	path        string
 	dsn         string
 	connections int

@@ -8,16 +8,18 @@ import (
 // Stats counts what the API has done since it was opened or reset.
 type Stats struct {
 	Requests struct {
-		Book   int64 `json:"book"`
-		Cancel int64 `json:"cancel"`
-		Lesson int64 `json:"lesson"` // reads of a lesson
-		Other  int64 `json:"other"`  // no route
+		Book     int64 `json:"book"`
+		Cancel   int64 `json:"cancel"`
+		Pay      int64 `json:"pay"`
+		Lesson   int64 `json:"lesson"`   // reads of a lesson
+		Bookings int64 `json:"bookings"` // reads of who has booked it
+		Other    int64 `json:"other"`    // no route
 	} `json:"requests"` // as they arrive
 	Answers       map[string]int64 `json:"answers"` // "ok" or the name of the failure; as they are given
 	Bookings      int64            `json:"bookings"`
 	Cancellations int64            `json:"cancellations"`
 	Statements    int64            `json:"statements"` // SQL, without BEGIN, COMMIT and ROLLBACK
-	LockWaits     int64            `json:"lock_waits"` // for a row on PostgreSQL, for the one writer on SQLite
+	LockWaits     int64            `json:"lock_waits"` // for a row, or for the one writer on SQLite
 	Conflicts     struct {
 		Constraint    int64 `json:"constraint"`    // refused by CHECK or UNIQUE
 		Version       int64 `json:"version"`       // optimistic writes that came too late

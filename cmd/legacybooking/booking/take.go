@@ -183,7 +183,6 @@ func (s statements) whyNone(ctx context.Context, lesson int64) error {
 }
 
 func (t *transaction) insertBooking(ctx context.Context, o order) (id int64, err error) {
-	_, err = t.row(ctx, "INSERT INTO lesson_booking (slot_id, student_id, seats) VALUES ($1, $2, $3) RETURNING id",
-		[]any{o.lesson, o.student, o.seats}, &id)
-	return id, err
+	return t.engine.insert(ctx, t.statements, "INSERT INTO lesson_booking (slot_id, student_id, seats) VALUES ($1, $2, $3)",
+		[]any{o.lesson, o.student, o.seats})
 }
