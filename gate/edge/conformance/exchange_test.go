@@ -20,6 +20,9 @@ type conformanceCase struct {
 	inTurn bool // the request after the case is sent when the case is answered
 	cut    bool // the client's side of the connection ends behind raw
 	whole  bool // order, spelling and additions of fields are told too
+	// chance: ReverseProxy looks at a connection that it has pooled on a goroutine
+	// of its own, and the next request may be faster.
+	chance bool
 	must   must // what this gate has to do
 	// breach: it does not, the table says so, and this goes when it does.
 	breach bool

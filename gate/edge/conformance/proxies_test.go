@@ -25,10 +25,12 @@ import (
 // proxy is one of those that are compared, before a backend of its own. It runs for
 // the whole test.
 type proxy struct {
-	name    string
-	own     bool // it is this gate
-	addr    string
-	backend *backend
+	name string
+	own  bool // it is this gate
+	addr string
+	// pollsPool: see conformanceCase.chance.
+	pollsPool bool
+	backend   *backend
 	// host is what the backend gets as Host where it does not get the client's.
 	host string
 	// forget drops the connections to the backend, if the proxy does not do so when
@@ -160,7 +162,7 @@ func reverseProxy(t *testing.T) *proxy {
 		}
 		transport.CloseIdleConnections()
 	})
-	return &proxy{name: "ReverseProxy", addr: listener.Addr().String(), backend: b, host: b.addr()}
+	return &proxy{name: "ReverseProxy", pollsPool: true, addr: listener.Addr().String(), backend: b, host: b.addr()}
 }
 
 // nginx is the real one; see testbed.Nginx for its configuration.

@@ -7,8 +7,19 @@ import (
 	"strings"
 )
 
+// byChance is the verdict that goes for both outcomes of a case with chance.
+const byChance = "same, or the next request suffers, as it happens"
+
 // verdict says in a few words what the proxy made of the case.
 func (o *observation) verdict(c *conformanceCase, p *proxy) string {
+	text := o.outcome(c, p)
+	if c.chance && p.pollsPool && (text == "same" || strings.Contains(text, "the next request gets")) {
+		return byChance
+	}
+	return text
+}
+
+func (o *observation) outcome(c *conformanceCase, p *proxy) string {
 	words := o.atBackend(c, p)
 	switch {
 	case len(o.seen) == 0:
@@ -142,6 +153,8 @@ func (o *observation) atClient(c *conformanceCase) (words []string) {
 		words = append(words, answerDifferences(given, got, c.whole)...)
 	}
 	switch rest := o.answers[at+1:]; {
+	case len(rest) > 0 && rest[0].status() >= 400:
+		words = append(words, "the next request gets "+statusOf(rest[0]))
 	case len(rest) > 0 && rest[0].body != after:
 		words = append(words, fmt.Sprintf("**desync**: the next request gets %s", quote(rest[0].line)))
 	case len(rest) == 0 && !c.cut:
@@ -167,6 +180,9 @@ func givenAnswer(c *conformanceCase) (given *message, interim []*message, at int
 			interim = append(interim, m)
 		default:
 			given = m
+			given.fields = slices.DeleteFunc(given.fields, func(f field) bool {
+				return f == field{"Connection", "close"} // that of the backend, and no one else's
+			})
 		}
 	}, func() {})
 	return given, interim, at
