@@ -79,7 +79,7 @@ end
 
 local function apply()
   v.at, v.checked, v.fence = looked.at, math.floor(looked.at / 1000), math.max(v.fence, fence)
-  s.create, s.retold = true, true
+  s.announced, s.retold = true, true
   truth_pace(s, hot, refresh)
   if said == 'missing' then
     v.cap, v.total, v.failed, v.checked, v.due, s.plan = nil, LEARNED, '', 0, 0, true

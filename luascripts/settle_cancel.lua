@@ -12,7 +12,8 @@ local function cancel_done(d, r, s, h, late)
     slot_move(s, h, 'unknown', 'cancel')
     return
   end
-  r.look = r.look or late and s.kind == TRUTH_REMAINING
+  s.announced = true
+  r.look = late and s.kind == TRUTH_REMAINING
   h.expires = s.now + COPY_WINDOW
   slot_move(s, h, 'released', 'cancel', late)
   full_release(s)
@@ -32,7 +33,7 @@ local function settle_cancel(d, r, s)
   r.state = h and h.state or d.hold ~= '' and finished(s.now, d.hold_grave, d.hold_grave) or ''
   if finished(s.now, d.attempt_grave, d.attempt_grave) then return end
   r.applied = true
-  finish(d.attempt_grave, '', s.now)
+  if s.known then finish(d.attempt_grave, '', s.now) end
   local running, i = cancel_of(s, d.id)
   if running then
     table.remove(s.cancels, i)

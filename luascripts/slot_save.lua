@@ -150,11 +150,12 @@ local function slot_save(s, us, retain)
     set[#set + 1] = 'o'
     set[#set + 1] = slot_pack_operator(s)
   end
-  if #set == 0 and #unset == 0 and not s.waited_for and not (s.retold and (s.known or s.create)) then return end
+  local changed = #set > 0 or #unset > 0 or s.waited_for or s.announced
+  if not changed and not (s.retold and s.known) then return end
 
   if s.kind ~= NO_TRUTH then slot_save_truth(s, us, retain, set) end
   slot_touch_index(s, us, retain)
-  s.ver = s.ver + 1
+  if changed then s.ver = s.ver + 1 end
   s.exp = s.now + retain
   if not s.known or s.verified then
     set[#set + 1] = 'r'
@@ -169,5 +170,5 @@ local function slot_save(s, us, retain)
   end
   slot_write_entries(s, retain)
   for _, key in ipairs({ s.k.hash, s.k.due, s.k.log }) do redis.call('PEXPIRE', key, int(retain)) end
-  if s.by_operator or s.dirtied or s.create or s.freed and s.qw > s.now then redis.call('PUBLISH', s.k.channel, s.k.hash) end
+  if s.by_operator or s.dirtied or s.announced or s.freed and s.qw > s.now then redis.call('PUBLISH', s.k.channel, s.k.hash) end
 end

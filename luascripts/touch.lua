@@ -35,7 +35,7 @@ end
 -- counts again: its units are at the backend.
 local function hold_for(f)
   local h = slot_hold(s, f.hold)
-  if h and hold_is_open(h) then return h end
+  if h and hold_is_open(h) and h.state ~= 'pending' and h.expires ~= KEPT then return h end
   if h and not hold_is_finished(h) then return nil end
   s.adm = s.adm + f.units
   return h or slot_new_hold(s, f.hold, f.units, f.subject, f.text, f.fingerprint, f.scope)

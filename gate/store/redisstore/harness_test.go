@@ -55,6 +55,11 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, harness(server.Addr()))
 }
 
+func TestTruth(t *testing.T) {
+	server := testbed.Redis(t)
+	storetest.RunTruth(t, harness(server.Addr()))
+}
+
 func TestModel(t *testing.T) {
 	server := testbed.Redis(t)
 	storetest.RunModel(t, harness(server.Addr()))

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -77,20 +76,25 @@ func decodeText(encoded string) (string, bool) {
 // readHold reads one hold as it stands; ErrNoHold where none does. A hold keeps its
 // subject.
 func (s *Store) readHold(ctx context.Context, op, pool, slot, hold string) (packedHold, error) {
-	var packed string
+	var fields []any
 	err := s.try(ctx, op, func(ctx context.Context, client *redis.Client, _ bool) (err error) {
-		packed, err = client.HGet(ctx, s.keys.Slot(pool, slot).State, "h:"+hold).Result()
+		fields, err = client.HMGet(ctx, s.keys.Slot(pool, slot).State, "h:"+hold, "f:"+hold).Result()
 		return err
 	})
-	if errors.Is(err, redis.Nil) {
-		return packedHold{}, store.ErrNoHold
-	}
 	if err != nil {
 		return packedHold{}, err
+	}
+	packed, ok := fields[0].(string)
+	if !ok {
+		return packedHold{}, store.ErrNoHold
 	}
 	h, ok := unpackHold(hold, packed)
 	if !ok {
 		return packedHold{}, strange(op, "%.40q, want a hold", packed)
+	}
+	if note, ok := fields[1].(string); ok {
+		_, reference, _ := strings.Cut(note, "|")
+		h.Reference, _ = decodeText(reference)
 	}
 	return h, nil
 }

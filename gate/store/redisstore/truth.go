@@ -35,8 +35,8 @@ func (s *Store) Look(ctx context.Context, l *store.Look) (store.Looked, error) {
 
 // Apply ends a look.
 func (s *Store) Apply(ctx context.Context, t *store.Reading) (store.Applied, error) {
-	if t.Look == nil || t.Looked.At == 0 {
-		return store.Applied{}, errors.New("a reading without the look that it ends; apply what Look has returned, unless that is Busy")
+	if t.Look == nil {
+		return store.Applied{}, errors.New("a reading without the look that it ends")
 	}
 	if err := checkLook(t.Look); err != nil {
 		return store.Applied{}, err
@@ -139,7 +139,8 @@ func (s *Store) Resign(ctx context.Context, pool, who string) error {
 	return r.end()
 }
 
-// Find tells what a booking's reference stands for. The reference may outlive its hold.
+// Find tells what a booking's reference stands for. What stands under the reference may
+// outlive its hold, or the hold be called otherwise by now.
 func (s *Store) Find(ctx context.Context, pool, reference string) (slot, hold string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -166,7 +167,7 @@ func (s *Store) Find(ctx context.Context, pool, reference string) (slot, hold st
 	if err != nil {
 		return "", "", err
 	}
-	if !h.State.Open() && h.State != decision.Confirmed {
+	if h.Reference != reference || !h.State.Open() && h.State != decision.Confirmed {
 		return "", "", store.ErrNoHold
 	}
 	return slot, hold, nil
