@@ -2,7 +2,10 @@ package upstream
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -34,63 +37,81 @@ var earlyAnswers = map[string]struct {
 	"closes": {send413, 413},
 	"resets": {func(c net.Conn, _ <-chan struct{}) {
 		send413(c, nil)
-		_ = c.(*net.TCPConn).SetLinger(0)
+		_ = socketOf(c).SetLinger(0)
 	}, 413},
 	"ends its side": {func(c net.Conn, _ <-chan struct{}) {
 		send413(c, nil)
-		_ = c.(*net.TCPConn).CloseWrite()
+		_ = socketOf(c).CloseWrite()
 		wait(c)
 	}, 413},
 	"closes without an answer": {func(net.Conn, <-chan struct{}) {}, 0},
+}
+
+func socketOf(c net.Conn) *net.TCPConn {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	return c.(*net.TCPConn)
 }
 
 func send413(c net.Conn, _ <-chan struct{}) {
 	send("HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 3\r\n\r\nbig")(c)
 }
 
-// eachEarly runs a backend of every kind; ask sends it a request with a long body and
-// gets its answer long before any time-out.
+// eachEarly runs a backend of every kind, with and without TLS; ask sends it a request
+// with a long body and gets its answer long before any time-out.
 func eachEarly(t *testing.T, ask func(c *Client) (status int, body string, err error)) {
 	const patience = 20 * time.Second
+	cert := testCertificate(t)
+	roots := x509.NewCertPool()
+	roots.AddCert(cert.Leaf)
 	for name, early := range earlyAnswers {
-		t.Run(name, func(t *testing.T) {
-			release := make(chan struct{})
-			defer close(release)
-			b := startBackend(t, func(c net.Conn, in *bufio.Reader, _ int) {
-				if _, err := in.ReadString('\n'); err == nil {
-					early.play(c, release)
+		for _, secure := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " TLS ", secure), func(t *testing.T) {
+				release := make(chan struct{})
+				defer close(release)
+				b := startBackend(t, func(c net.Conn, in *bufio.Reader, _ int) {
+					if secure {
+						c = tls.Server(c, &tls.Config{Certificates: []tls.Certificate{cert}})
+						in = bufio.NewReader(c)
+					}
+					if _, err := in.ReadString('\n'); err == nil {
+						early.play(c, release)
+					}
+				})
+				c := newClient(t, b.addr, func(o *Options) {
+					o.Timeout = patience
+					if secure {
+						o.URL, o.TLS = "https://"+b.addr, &tls.Config{RootCAs: roots}
+					}
+				})
+				began := time.Now()
+				status, body, err := ask(c)
+				if took := time.Since(began); took > patience/5 {
+					t.Errorf("took %v", took)
+				}
+				if early.status == 0 {
+					if failureOf(err) != gate.Broken {
+						t.Fatalf("%d, %v", status, err)
+					}
+				} else if err != nil || status != early.status || body != "big" {
+					t.Fatalf("%d %q, %v", status, body, err)
+				}
+				// One that reads on may get everything before its answer is here.
+				if n := len(c.gated.idle) + len(c.open.idle); n != 0 && name != "goes on reading" {
+					t.Fatal("a connection with half a request on it was kept")
 				}
 			})
-			c := newClient(t, b.addr, func(o *Options) { o.Timeout = patience })
-			began := time.Now()
-			status, body, err := ask(c)
-			if took := time.Since(began); took > patience/2 {
-				t.Errorf("took %v", took)
-			}
-			if early.status == 0 {
-				if failureOf(err) != gate.Broken {
-					t.Fatalf("%d, %v", status, err)
-				}
-			} else if err != nil || status != early.status || body != "big" {
-				t.Fatalf("%d %q, %v", status, body, err)
-			}
-			// One that reads on may get everything before its answer is here.
-			if n := len(c.gated.idle) + len(c.open.idle); n != 0 && name != "goes on reading" {
-				t.Fatal("a connection with half a request on it was kept")
-			}
-		})
+		}
 	}
 }
 
+// overBuffers is more than the sockets between client and backend take in.
+const overBuffers = 16 << 20
+
 func TestForwardHearsEarlyAnswers(t *testing.T) {
-	eachEarly(t, func(c *Client) (int, string, error) {
-		a, err := forward(c, request("POST", "/", strings.Repeat("x", 32<<20)), 20*time.Second)
-		if err != nil {
-			return 0, "", err
-		}
-		defer a.Release()
-		return a.Status, string(a.Body), nil
-	})
+	r := request("POST", "/", strings.Repeat("x", overBuffers))
+	eachEarly(t, func(c *Client) (int, string, error) { return askForward(c, r, 20*time.Second) })
 }
 
 func TestPassHearsEarlyAnswers(t *testing.T) {
@@ -144,9 +165,8 @@ func TestForwardHearsAGoodAnswerOfABackendThatReadsNothing(t *testing.T) {
 		}
 	})
 	defer close(release)
-	a, err := forward(newClient(t, b.addr), request("POST", "/", strings.Repeat("x", 32<<20)), 20*time.Second)
-	if err != nil || string(a.Body) != "booked" {
-		t.Fatal(a, err)
+	status, body, err := askForward(newClient(t, b.addr), request("POST", "/", strings.Repeat("x", overBuffers)), 20*time.Second)
+	if status != 200 || body != "booked" || err != nil {
+		t.Fatal(status, body, err)
 	}
-	a.Release()
 }
