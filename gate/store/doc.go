@@ -124,7 +124,9 @@
 //   - Cancel, done: a confirmed or pending hold is released; with attempts unanswered
 //     it becomes unknown instead, for HoldTTL (H8, H11). Its units are free, except
 //     that with TruthRemaining a cancel that is settled after its lease, or whose
-//     decide is not remembered, moves no units (the hold goes, the look finds them).
+//     decide is not remembered, moves no units (the hold goes, the look finds them);
+//     nor does one of a hold that an earlier cancel left without an answer, settled
+//     as unknown or not within its lease: a look may have found its units already.
 //   - Confirm, done: a pending hold is confirmed; one that expired meanwhile too, as
 //     by a late booking.
 //   - anything else, and done without a hold: no units move. done without a hold,
