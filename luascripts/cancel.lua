@@ -4,18 +4,17 @@
 --   id:kind:hold:units:lease:subject hash
 --
 -- kind is c for a cancel, f for a confirm; hold and its units are what it means, ""
--- and 0 for nothing. An entry goes when it is settled, or COPY_WINDOW after its lease.
+-- and 0 for nothing. An entry goes when it is settled, or with the first cancel that comes
+-- COPY_WINDOW after its lease.
 
 local CANCEL, CONFIRM = 'c', 'f'
 
-local function cancels_unpack(packed, now)
+local function cancels_unpack(packed)
   local list = {}
   for id, kind, hold, units, lease, subject in
-    string.gmatch(packed or '', '([^:,]+):(%a):([^:,]*):(%d+):(%d+):([^:,]*)') do
-    if tonumber(lease) + COPY_WINDOW > now then
-      list[#list + 1] = { id = id, kind = kind, hold = hold, units = tonumber(units), lease = tonumber(lease),
-        subject = subject }
-    end
+    string.gmatch(packed, '([^:,]+):(%a):([^:,]*):(%d+):(%d+):([^:,]*)') do
+    list[#list + 1] = { id = id, kind = kind, hold = hold, units = tonumber(units), lease = tonumber(lease),
+      subject = subject }
   end
   return list
 end

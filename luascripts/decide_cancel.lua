@@ -66,7 +66,19 @@ local function decide_cancel(d, r, s)
   return cancels_full(d, r, s)
 end
 
+-- Drops those that nobody settles any more.
+local function cancels_prune(s)
+  for i = #s.cancels, 1, -1 do
+    local c = s.cancels[i]
+    if c.lease + COPY_WINDOW <= s.now then
+      if c.kind == CANCEL and c.hold ~= '' then slot_doubt(s, c.hold) end
+      table.remove(s.cancels, i)
+    end
+  end
+end
+
 local function cancel_admit(d, r, s)
+  cancels_prune(s)
   local h = d.meant
   r.verdict, r.hold = 'admitted', h and h.id or ''
   s.cancels[#s.cancels + 1] = { id = d.id, kind = d.confirms and CONFIRM or CANCEL, hold = r.hold,

@@ -49,15 +49,22 @@ local function slot_move(s, h, state, cause, still)
   slot_keep(s, h)
 end
 
--- What stands beside a hold: whether it was pending too long, and its reference.
+-- What stands beside a hold.
 local function slot_note(s, id)
   local note = s.notes[id]
   if not note then
-    local expired, reference = string.match(slot_get(s, 'f:' .. id) or '', '^([01])|(.*)$')
-    note = { expired = expired == '1', reference = reference or '' }
+    local expired, doubted, reference = string.match(slot_get(s, 'f:' .. id) or '', '^([01])([01])|(.*)$')
+    note = { expired = expired == '1', doubted = doubted == '1', reference = reference or '' }
     s.notes[id] = note
   end
   return note
+end
+
+-- A cancel of the hold ended without an answer: it may have been done.
+local function slot_doubt(s, id)
+  if not slot_hold(s, id) then return end
+  local note = slot_note(s, id)
+  note.doubted, note.changed = true, true
 end
 
 -- A new hold, before its first move gives it a state.

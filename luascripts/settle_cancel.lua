@@ -1,8 +1,17 @@
 -- The slot's part of a cancel's or confirm's settle. It touches the hold that its
 -- decide named and nothing else (H10).
 
--- A cancel was done. One that is late may have been seen by a look already, so that
--- its units are left to the next one.
+-- Whether a look may have found the units of a hold already that a cancel frees now: the
+-- cancel ran longer than looks take account of, or an earlier one may have been done.
+local function cancel_is_late(s, h, running)
+  if not running or running.lease <= s.now or slot_note(s, h.id).doubted then return true end
+  for _, c in ipairs(s.cancels) do
+    if c.kind == CANCEL and c.hold == h.id and c.lease <= s.now then return true end
+  end
+  return false
+end
+
+-- A cancel was done. The units of one that is late are left to the next look.
 local function cancel_done(d, r, s, h, late)
   if not hold_is_booked(h) then return end
   if #h.attempts > 0 then
@@ -39,12 +48,13 @@ local function settle_cancel(d, r, s)
     table.remove(s.cancels, i)
     s.recalled, s.freed = true, true
   end
+  if h and d.outcome == 'unknown' and not d.confirms then slot_doubt(s, h.id) end
   r.look = d.outcome == 'unknown' or d.outcome == 'done' and r.state == ''
   if h and d.outcome == 'done' then
     if d.confirms then
       confirm_done(d, r, s, h)
     else
-      cancel_done(d, r, s, h, not running or running.lease <= s.now)
+      cancel_done(d, r, s, h, cancel_is_late(s, h, running))
     end
     r.state = h.state
     pool_note(d, h, s.now)

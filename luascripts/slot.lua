@@ -103,7 +103,7 @@ local function slot_load(k, now, kind, extra)
         slot_undirty(s) -- nobody will resume for that gate
       end
     end
-    if got[7] then s.cancels = cancels_unpack(got[7], now) end
+    if got[7] then s.cancels = cancels_unpack(got[7]) end
     if s.exp <= now then
       redis.call('DEL', k.hash, k.due, k.run, k.log)
       return slot_load(k, now, kind, extra)
