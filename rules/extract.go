@@ -75,6 +75,12 @@ type source struct {
 	pointer int    // FromJSON: its place among the rule's pointers
 	count   bool   // of units: a number that is read in two ways is none that can be had
 	folded  string // FromQuery, FromForm, FromCookie: the name as backends fold it
+	nested  bool   // … and it has parts
+}
+
+// setName prepares what names of fields are compared with.
+func (s *source) setName(name string) {
+	s.folded, s.nested = foldName(name), strings.ContainsAny(name, "[].")
 }
 
 // sourceCompiler turns extractors into sources and gathers what they share.
@@ -113,9 +119,10 @@ func (c *sourceCompiler) sources(list Extractors, sole bool) []source {
 			}
 			s.pointer, c.body = n, true
 		case FromQuery, FromForm:
-			s.folded, c.body = foldName(e.Name), true
+			s.setName(e.Name)
+			c.body = true
 		case FromCookie:
-			s.folded = foldName(e.Name)
+			s.setName(e.Name)
 		}
 		out = append(out, s)
 	}

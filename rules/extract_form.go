@@ -102,7 +102,7 @@ func (v *namedValue) scanPairs(raw string, c charset, s *source, own bool) *Refu
 		if strings.IndexByte(piece, ';') >= 0 {
 			for sub := range strings.SplitSeq(piece, ";") {
 				name, _, _ := strings.Cut(sub, "=")
-				if name, ok := decodePercent(name, true); !ok || nameClash(c.name(name), s.folded) {
+				if name, ok := decodePercent(name, true); !ok || nameClash(c.name(name), s) {
 					return refuse(RefuseAmbiguous, `%s is next to a ";", which some servers take for a separator`, v.label)
 				}
 			}
@@ -115,7 +115,7 @@ func (v *namedValue) scanPairs(raw string, c charset, s *source, own bool) *Refu
 		}
 		name = c.name(name)
 		exact := name == s.Name
-		if !exact && !nameClash(name, s.folded) {
+		if !exact && !nameClash(name, s) {
 			continue
 		}
 		value, ok := decodePercent(rawValue, true)
@@ -140,7 +140,7 @@ func (v *namedValue) scanParts(parts []part, s *source, own bool) *Refusal {
 	for i := range parts {
 		p := &parts[i]
 		exact := p.name == s.Name
-		if !exact && !nameClash(p.name, s.folded) {
+		if !exact && !nameClash(p.name, s) {
 			continue
 		}
 		value, ok := p.charset.text(string(p.content))

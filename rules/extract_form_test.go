@@ -40,6 +40,14 @@ func TestExtractQuery(t *testing.T) {
 		"slot_id=S1&slot_id[0][x]=S2":               "ambiguous",
 		"slot_id=S1&slot_id[]=S1":                   "ambiguous",
 		"slot_id=S1&slot_id[x]=S1":                  "ambiguous",
+		"slot_id=S1&slot_id]=S2":                    "ambiguous",
+		"slot_id=S1&[slot_id]=S2":                   "ambiguous",
+		"slot_id=S1&]slot_id=S2":                    "ambiguous",
+		"[slot_id]=S2":                              "ambiguous",
+		"slot_id=S1&slot_id]x=S2":                   "ambiguous",
+		"slot_id=S1&[x]=2&[]=3&]=4":                 `"S1"`,
+		"slot_id=S1&slot_id.x=2&slot_id.y=3":        `"S1"`,
+		"slot_id=S1&x[slot_id]=2":                   `"S1"`,
 		"slot_id=S1&SLOT_ID=S2":                     "ambiguous",
 		"SLOT_ID=S1":                                "ambiguous",
 		"slot_id=S1&slot_id%00=S2":                  "ambiguous",
@@ -66,13 +74,20 @@ func TestExtractQuery(t *testing.T) {
 	cases[testRequest("POST /b?slot_id=S1", "x", "Content-Type: multipart/form-data, boundary=b")] = "ambiguous"
 	checkSlots(t, slotFrom("query:slot_id"), cases)
 	checkSlots(t, slotFrom("query:booking[slot]"), map[*Request]string{
-		testRequest("POST /b?booking[slot]=S1", ""):                   `"S1"`,
-		testRequest("POST /b?booking%5Bslot%5D=S1", ""):               `"S1"`,
-		testRequest("POST /b?booking[slot]=S1&booking[x]=2", ""):      `"S1"`,
-		testRequest("POST /b?booking[slot]=S1&booking=2", ""):         "ambiguous",
-		testRequest("POST /b?booking[slot]=S1&booking[slot][]=2", ""): "ambiguous",
-		testRequest("POST /b?booking[slot]=S1&booking[Slot]=2", ""):   "ambiguous",
-		testRequest("POST /b?booking[slot]=S1&booking_slot=2", ""):    `"S1"`,
+		testRequest("POST /b?booking[slot]=S1", ""):                    `"S1"`,
+		testRequest("POST /b?booking%5Bslot%5D=S1", ""):                `"S1"`,
+		testRequest("POST /b?booking[slot]=S1&booking[x]=2", ""):       `"S1"`,
+		testRequest("POST /b?booking[slot]=S1&booking=2", ""):          "ambiguous",
+		testRequest("POST /b?booking[slot]=S1&booking[slot][]=2", ""):  "ambiguous",
+		testRequest("POST /b?booking[slot]=S1&booking[Slot]=2", ""):    "ambiguous",
+		testRequest("POST /b?booking[slot]=S1&booking_slot=2", ""):     `"S1"`,
+		testRequest("POST /b?booking[slot]=S1&booking[slot]x=2", ""):   "ambiguous",
+		testRequest("POST /b?booking[slot]=S1&[booking][slot]=2", ""):  "ambiguous",
+		testRequest("POST /b?booking[slot]=S1&booking[slot=2", ""):     "ambiguous",
+		testRequest("POST /b?booking[slot]=S1&booking[][slot]=2", ""):  "ambiguous",
+		testRequest("POST /b?booking[slot]=S1&booking.slot=2", ""):     "ambiguous",
+		testRequest("POST /b?booking[slot]=S1&booking[x][slot]=2", ""): `"S1"`,
+		testRequest("POST /b?booking[slot]=S1&booking.x=2", ""):        `"S1"`,
 	})
 }
 

@@ -103,7 +103,7 @@ func cookieClash(name string, s *source) bool {
 	if decoded, ok := decodePercent(name, true); ok {
 		name = decoded
 	}
-	return nameClash(strings.Trim(name, " \t"), s.folded)
+	return nameClash(strings.Trim(name, " \t"), s)
 }
 
 func cookieText(raw string) string {

@@ -1,6 +1,9 @@
 package rules
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // namedValue gathers what a request says under one name.
 type namedValue struct {
@@ -79,16 +82,31 @@ func isFoldedName(name string) bool {
 	return true
 }
 
-// nameClash tells whether a backend may take a field's name for the wanted one,
-// which is folded: the same after folding, or one the array or parent of the other,
-// as slot[] and slot, booking and booking[slot].
-func nameClash(name, wanted string) bool {
-	name = foldName(name)
-	if name == wanted {
+// nameClash tells whether a backend may take a field's name for the source's: the same
+// after folding; one the array or parent of the other, as slot[] and slot, booking and
+// booking[slot]; or the same to those who only look for what stands between brackets,
+// which Rack, qs and PHP do each in a way of its own: slot], [slot], booking[slot]x.
+func nameClash(name string, s *source) bool {
+	folded := foldName(name)
+	if folded == s.folded || isBelow(folded, s.folded) || isBelow(s.folded, folded) {
 		return true
 	}
-	if len(name) > len(wanted) {
-		return name[:len(wanted)] == wanted && name[len(wanted)] == '['
+	if strings.IndexAny(name, "[]") < 0 && (strings.IndexByte(name, '.') < 0 || !s.nested) {
+		return false
 	}
-	return len(name) < len(wanted) && wanted[:len(name)] == name && wanted[len(name)] == '['
+	wanted := foldCase(s.Name)
+	name = foldCase(name)
+	parts, path := keyParts(name, "[]"), keyParts(wanted, "[]")
+	n := min(len(parts), len(path))
+	return n > 0 && slices.Equal(parts[:n], path[:n]) || slices.Equal(keyParts(name, "[]."), keyParts(wanted, "[]."))
+}
+
+// isBelow reports whether a name is an array or map element of another.
+func isBelow(name, parent string) bool {
+	return len(name) > len(parent) && name[:len(parent)] == parent && name[len(parent)] == '['
+}
+
+// keyParts cuts a name at marks, however many there are: booking[slot], a.b.
+func keyParts(name, marks string) []string {
+	return strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(marks, r) })
 }

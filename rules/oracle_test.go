@@ -95,7 +95,7 @@ func drawn(t *rapid.T) *Request {
 	path += pick("end", "", "", "", "", "/", "//", "/.", "/..", ".json", ".do", ";x", "/extra", ".5", "/x/..")
 
 	pair := func(label string) string {
-		return pick(label+" name", "slot_id", "slot_id", "slot_id", "slot.id", "slot%5fid", "slot_id[]", "slot_id[0]", "SLOT_ID", "+slot_id", "slot_id%00", "slot[id", "a", "_method", "_method") +
+		return pick(label+" name", "slot_id", "slot_id", "slot_id", "slot.id", "slot%5fid", "slot_id[]", "slot_id]", "[slot_id]", "slot_id[0]", "SLOT_ID", "+slot_id", "slot_id%00", "slot[id", "a", "_method", "_method") +
 			pick(label+" is", "=", "=", "=", "") +
 			pick(label+" value", "S1", "S1", "S2", "S%31", "", "put", "DELETE", "POST", "a+b", "%zz", "S1%26slot_id=S2", "%ff")
 	}

@@ -71,15 +71,23 @@ func phpPairs(raw string) fields {
 	return f
 }
 
+// rackName is the first part of a name and what follows it, to Rack 2.
+var rackName = regexp.MustCompile(`(?s)^[\[\]]*([^\[\]]+)\]*(.*)$`)
+
 func lastPairs(separators string) func(string) fields {
 	return func(raw string) fields {
 		f := fields{}
 		eachPair(raw, separators, func(name, value string) {
-			if base, found := strings.CutSuffix(name, "[]"); found {
-				f.list(base, value+arrayMark)
-				return
+			m := rackName.FindStringSubmatch(name)
+			switch {
+			case m == nil:
+			case m[2] == "":
+				f[m[1]] = value
+			case m[2] == "[":
+				f[name] = value
+			default: // an array or a hash
+				f.list(m[1], value+arrayMark)
 			}
-			f[name] = value
 		})
 		return f
 	}
@@ -97,9 +105,16 @@ func firstPairs(raw string) fields {
 
 var indexed = regexp.MustCompile(`\[\d*\]$`)
 
+// arrayPairs reads as qs does, in which [name] is name.
 func arrayPairs(raw string) fields {
 	f := fields{}
-	eachPair(raw, "&", func(name, value string) { f.list(indexed.ReplaceAllString(name, ""), value) })
+	eachPair(raw, "&", func(name, value string) {
+		name = indexed.ReplaceAllString(name, "")
+		if inner, ok := strings.CutPrefix(name, "["); ok {
+			name, _, _ = strings.Cut(inner, "]")
+		}
+		f.list(name, value)
+	})
 	return f
 }
 
