@@ -7,9 +7,10 @@
 // over text and bytes and get values, faults (configuration) or refusals
 // (requests) back. All compiled values are immutable and safe for concurrent use.
 //
-// The room for a change, by file: config.go the schema, with its words and bounds;
-// schema*.go its defaults and the JSON Schema; load*.go from YAML to a Config;
-// validate*.go its checks and warnings, validate_unavailable.go what no engine
-// carries out yet; match*.go which rule, extract*.go which facts, classify.go what
-// an answer meant.
+// The room for a change, by file: config.go the schema, with its words and bounds,
+// truth.go that of a pool's truth; schema*.go its defaults and the JSON Schema;
+// load*.go from YAML to a Config; validate*.go its checks and warnings,
+// validate_unavailable.go what no engine carries out yet; match*.go which rule,
+// extract*.go which facts, classify.go what an answer meant, reference.go which
+// booking it made.
 package rules

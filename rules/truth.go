@@ -18,7 +18,7 @@ type TruthConfig struct {
 	SQL       *SQLSource      `yaml:"sql" doc:"a query to the backend's database"`
 	HTTP      *HTTPSource     `yaml:"http" doc:"a GET to the backend"`
 	Refresh   time.Duration   `yaml:"refresh" min:"100ms" doc:"slots touched since the last look are compared with truth this often, with jitter"`
-	Hot       time.Duration   `yaml:"hot" min:"100ms" doc:"and this often while they are being booked; no sold-out rests on an older look"`
+	Hot       time.Duration   `yaml:"hot" min:"100ms" doc:"and this often while they are being booked, no more than refresh; no sold-out rests on an older look"`
 	MaxRate   Rate            `yaml:"max_rate" doc:"looks of the pool, all gates together"`
 	Lag       time.Duration   `yaml:"lag" doc:"how far truth may trail what the backend has answered"`
 	Timeout   time.Duration   `yaml:"timeout" min:"1ms" max:"1m" doc:"one look at the source"`

@@ -94,6 +94,9 @@ func (w *warner) pool(p place, name string, pool *PoolConfig) {
 	if pool.Retain < pool.HoldTTL {
 		p.field("retain").warnf("%s is shorter than hold_ttl, which is %s", FormatDuration(pool.Retain), FormatDuration(pool.HoldTTL))
 	}
+	if pool.Retain < pool.PendingTTL {
+		p.field("retain").warnf("%s is shorter than pending_ttl, which is %s", FormatDuration(pool.Retain), FormatDuration(pool.PendingTTL))
+	}
 }
 
 func (w *warner) idempotency(p place, r *RuleConfig) {

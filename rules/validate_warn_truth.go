@@ -20,9 +20,19 @@ func (w *warner) truth(p place, name string, pool *PoolConfig) {
 		p.field("report_dir").warnf("is of no use without report, the time of day at which reports are made")
 	}
 	for i, r := range w.cfg.Rules {
-		if rule := w.doc.top().field("rules").item(i); r.Pool == name && len(r.Slot) > 1 && !rule.broken() {
-			rule.field("slot").warnf("is joined from %d parts, and pool %s asks its truth for the joined text, such as |3:abc|2:xy: make sure that the source takes it apart", len(r.Slot), name)
+		if rule := w.doc.top().field("rules").item(i); r.Pool == name && !rule.broken() {
+			w.joined(rule.field("slot"), r.Slot, "pool "+name+" asks its truth for that: the source has to take it apart")
+			if t.Bookings != nil {
+				w.joined(rule.field("subject"), r.Subject, "the bookings of pool "+name+" are compared with that: they have to be made up alike")
+			}
 		}
+	}
+}
+
+// joined: the backend knows the parts, and hardly the text that they make here.
+func (w *warner) joined(p place, list Extractors, use string) {
+	if len(list) > 1 {
+		p.warnf("is joined from %d parts to a text such as |3:abc|2:xy, and %s", len(list), use)
 	}
 }
 
