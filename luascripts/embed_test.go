@@ -58,6 +58,7 @@ func TestBoundsAreTheContractsOwn(t *testing.T) {
 		"COPY_WINDOW":      int64(store.CopyWindow / time.Millisecond),
 		"LAPSE_BATCH":      store.LapseBatch,
 		"MAX_ADOPTIONS":    store.MaxAdoptions,
+		"MAX_CANCELS":      store.MaxCancels,
 		"LEARNED_INFLIGHT": store.LearnedInflight,
 		"LEARNED":          store.Learned,
 	} {

@@ -71,9 +71,11 @@ func TestKeysOfOnePartShareAShard(t *testing.T) {
 	shards := map[int64]bool{}
 	for _, name := range []string{"", "a", "a}b", "{", "}{", "{}", "a:b", "\x00", "\r\n", "é", strings.Repeat("}", 1024)} {
 		slot := k.Slot("pool"+name, name)
+		leader := k.Leader("pool" + name)
 		record := k.KeyRecord(Encode(name) + "x")
 		for _, group := range [][]string{
-			{slot.State, slot.Due, slot.Running, slot.Ledger, slot.Tombstone("id"), slot.Limit("rule"), slot.Limit(name)},
+			{slot.State, slot.Due, slot.Running, slot.Ledger, slot.Look, slot.Tombstone("id"), slot.Limit("rule"), slot.Limit(name)},
+			{leader.Leader, leader.Fence, leader.Tombstone("call")},
 			{record, k.Answer(record, "owner"), k.KeyTombstone(record, "id")},
 		} {
 			for _, key := range group[1:] {

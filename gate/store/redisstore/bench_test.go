@@ -29,7 +29,7 @@ func booking(n int64) *store.Decide {
 
 func settling(d *store.Decide, got store.Decided, outcome rules.Outcome) *store.Settle {
 	return &store.Settle{
-		ID: d.ID, Hold: got.Hold, Pool: d.Pool, Slot: d.Slot, Subject: d.Subject, Units: d.Units,
+		ID: d.ID, Hold: got.Hold, Action: d.Action, Truth: d.Truth, Pool: d.Pool, Slot: d.Slot, Subject: d.Subject, Units: d.Units,
 		Capacity: d.Capacity, HoldTTL: d.HoldTTL, Retain: d.Retain, MaxPerSubject: d.MaxPerSubject,
 		KeepUnknown: d.KeepUnknown, ReleaseSeq: got.ReleaseSeq, Probe: got.Probe, Outcome: outcome,
 		Group: d.Group, Partition: d.Partition, Key: d.Key, KeyTTL: d.KeyTTL,

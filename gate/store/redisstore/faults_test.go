@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,7 +76,7 @@ func (w *wire) settle(d *store.Decide, got store.Decided, outcome rules.Outcome)
 }
 
 func query(d *store.Decide) store.SlotQuery {
-	return store.SlotQuery{Pool: d.Pool, Slot: d.Slot, Capacity: d.Capacity, Retain: d.Retain, KeepUnknown: d.KeepUnknown, OpensAt: d.OpensAt}
+	return store.SlotQuery{Pool: d.Pool, Slot: d.Slot, Capacity: d.Capacity, Truth: d.Truth, HoldTTL: d.HoldTTL, Retain: d.Retain, KeepUnknown: d.KeepUnknown, OpensAt: d.OpensAt}
 }
 
 // data is all that stands in Redis, but for what tells how long it has been there.
@@ -129,14 +130,16 @@ func ordinary(id string) *store.Decide {
 	return d
 }
 
-// writes are the ways in which a script changes what stands in Redis. Each prepares
-// with the clear store and returns the call to be made over the wire; the call
-// checks what it is told.
-var writes = []struct {
+type write struct {
 	name    string
 	script  *luascripts.Script
 	prepare func(w *wire) (call func())
-}{
+}
+
+// writes are the ways in which a script changes what stands in Redis. Each prepares
+// with the clear store and returns the call to be made over the wire; the call
+// checks what it is told.
+var writes = []write{
 	{"decide, admitted", luascripts.Decide, func(w *wire) func() {
 		d := ordinary("request-one-000001")
 		return func() {
@@ -284,7 +287,7 @@ func (w *wire) settling(outcome rules.Outcome, want decision.HoldState) func() {
 // P3: the reply of a script is lost right after it ran; the call is made again and
 // succeeds, with the effect of once.
 func TestALostReplyHasTheEffectOfOnce(t *testing.T) {
-	for _, tt := range writes {
+	for _, tt := range slices.Concat(writes, truthWrites) {
 		t.Run(tt.name, func(t *testing.T) {
 			whole, cut := newWire(t), newWire(t)
 			tt.prepare(whole)()
@@ -321,6 +324,19 @@ func (w *wire) picture() string {
 	for _, h := range slot.Holds {
 		out += fmt.Sprintf("hold %s %s %d\n", h.ID, h.State, h.Units)
 	}
+	q := query(d)
+	q.Truth = store.TruthRemaining
+	slot, err = w.clear.Slot(ctx, q)
+	if err != nil && !errors.Is(err, store.ErrNoSlot) {
+		w.Fatal(err)
+	}
+	out += fmt.Sprintf("by truth %d of %d, debt %d, verified %t, looked %t\n",
+		slot.Capacity-slot.Confirmed-slot.Held, slot.Capacity, slot.Debt, slot.Verified, !slot.CheckedAt.IsZero())
+	cancels, err := w.clear.client.HGet(ctx, w.clear.keys.Slot(d.Pool, d.Slot).State, "c").Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		w.Fatal(err)
+	}
+	out += fmt.Sprintf("cancels %q\n", regexp.MustCompile(`:\d{13}:[^,]*`).ReplaceAllString(cancels, ""))
 	entries, err := w.clear.Ledger(ctx, d.Pool, d.Slot, 100)
 	if err != nil {
 		w.Fatal(err)
@@ -351,7 +367,7 @@ func (w *wire) picture() string {
 
 // P3: a copy of a call arrives after it, and after later calls.
 func TestALateCopyChangesNothing(t *testing.T) {
-	for _, tt := range writes {
+	for _, tt := range slices.Concat(writes, truthWrites) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWire(t)
 			call := tt.prepare(w)

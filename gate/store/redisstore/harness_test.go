@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"testing"
 	"time"
 
@@ -14,7 +15,13 @@ import (
 	"github.com/slotgate/slotgate/gate/testbed"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if arg := os.Getenv(consumerEnv); arg != "" {
+		fmt.Fprintln(os.Stderr, consume(arg))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // openStore opens a store on a Redis or a proxy and closes it with the test.
 func openStore(t testing.TB, addr string, change ...func(*Options)) *Store {
