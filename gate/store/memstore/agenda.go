@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -37,12 +38,15 @@ func (v *visit) dueBy(at int64) {
 	}
 }
 
-// plan makes the slot due at, and not before; 0 never.
+// never is when a slot is due that is not.
+const never = math.MaxInt64
+
+// plan makes the slot due at, and not before.
 func (v *visit) plan(s *slot, at int64) {
 	v.agenda.mu.Lock()
 	defer v.agenda.mu.Unlock()
 	s.look.taken = 0
-	if at == 0 {
+	if at == never {
 		v.agenda.remove(s)
 	} else {
 		v.agenda.put(s, at)

@@ -109,7 +109,7 @@ func (v *visit) follow(r *store.Reading) (again bool) {
 // planLook says when the slot is next due.
 func (v *visit) planLook(r *store.Reading, again bool) {
 	s := v.slot
-	at := int64(0)
+	at := int64(never)
 	quiet := v.now - s.truth.moved*int64(time.Microsecond)
 	switch {
 	case again || s.truth.moved > r.Looked.At:
@@ -117,8 +117,8 @@ func (v *visit) planLook(r *store.Reading, again bool) {
 	case s.truth.moved > 0 && quiet < int64(max(moving, 10*r.Refresh)):
 		at = v.now + int64(r.Refresh)
 	}
-	if len(s.lapsing) > 0 && (at == 0 || s.lapsing[0].at < at) {
-		at = s.lapsing[0].at
+	if len(s.lapsing) > 0 {
+		at = min(at, s.lapsing[0].at)
 	}
 	v.plan(s, at)
 }

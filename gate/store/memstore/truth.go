@@ -126,11 +126,12 @@ func (s *slot) showTruth(got *store.Slot, t terms) {
 	}
 }
 
-// moved notes that a hold has moved: truth is to be looked at soon.
+// moved notes that a hold has moved: truth is to be looked at soon, and when the
+// next one lapses.
 func (v *visit) moved() {
 	t := &v.slot.truth
 	t.moved = t.tick(v.now)
-	v.dueBy(v.now + int64(t.hot))
+	v.dueBy(min(v.now+int64(t.hot), soonest(v.slot.lapsing)))
 }
 
 // unsettled is the units that truth may not show yet: of open holds whose answer

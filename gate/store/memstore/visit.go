@@ -185,6 +185,5 @@ func (v *visit) expire(h *hold) (lapsed int) {
 		return 0
 	}
 	v.move(h, decision.Lapsed, 0, "lapse")
-	v.dueBy(v.now)
 	return 1
 }

@@ -198,6 +198,25 @@ var cancelCopyTests = []test{
 		f.Advance(holdTTL + moment)
 		f.units(d, 0, 0)
 	}},
+	{"H11: a cancel that is done does not free what has become unknown, or is held", func(f *fixture) {
+		d := request(withSubject("s"), withKey("k"), retrying, withCapacity(1))
+		f.settle(d, f.admit(d), rules.Unknown)
+		retry := again(d)
+		f.settle(retry, f.admit(retry), rules.Booked)
+		c, late := cancelOf(d), cancelOf(d)
+		f.meant(c, d.ID)
+		f.meant(late, d.ID)
+		f.settle(c, grantOf(d), rules.Done)
+		if settled := f.settle(late, grantOf(d), rules.Done); settled.Hold != decision.HoldUnknown {
+			f.Fatalf("settled %+v", settled)
+		}
+		held := again(d, withKey("held"), withSubject(""), withCapacity(2))
+		f.admit(held)
+		if settled := f.settle(cancelOf(d), grantOf(held), rules.Done); settled.Hold != decision.Held {
+			f.Fatalf("settled %+v", settled)
+		}
+		f.units(d, 0, 2)
+	}},
 	{"H8: an attempt that turns out booked after the cancel is counted", func(f *fixture) {
 		d := request(withSubject("s"), withKey("k"), retrying, withCapacity(1))
 		first := f.admit(d)

@@ -162,15 +162,15 @@ var dueTests = []test{
 		slowly()
 		f.units(d, 0, 0)
 	}},
-	{"it is due at once when a call finds that it has expired", func(f *fixture) {
+	{"and also when it expires sooner than hot", func(f *fixture) {
+		const soon = hot / 2
 		d := request(truthful, withSubject("s"))
 		f.sync(d, 5)
-		f.bookPending(d)
-		f.Advance(hot + moment)
-		f.due(d, dueLease, d.Slot)
-		f.sync(d, 4)
-		f.Advance(pendingTTL - hot)
-		f.units(d, 0, 0)
+		s := settlement(d, f.admit(d), rules.Booked)
+		s.PendingTTL = soon
+		f.report(s)
+		f.due(d, soon)
+		f.Advance(soon + moment)
 		f.due(d, dueLease, d.Slot)
 	}},
 	{"the soonest come first, no more than were asked for, of one pool", func(f *fixture) {
