@@ -39,9 +39,7 @@ func TestAuditFindsExactlyTheDamage(t *testing.T) {
 		b.lesson(p, "right", 6)
 
 		b.lesson(p, "over", 6) // 1: a total that was lowered
-		b.backend.mu.Lock()
-		b.backend.total["over"] = 4
-		b.backend.mu.Unlock()
+		b.backend.setTotal("over", 4)
 		b.lesson(p, "below", 2) // 2: a remainder that was counted down too often
 		b.backend.remain("below", -1)
 		b.lesson(p, "twice", 2) // 3

@@ -98,6 +98,12 @@ func (b *backend) book(slot string, subjects ...string) {
 	}
 }
 
+func (b *backend) setTotal(slot string, units int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.total[slot] = units
+}
+
 // remain sets the remainder that the backend keeps beside its bookings.
 func (b *backend) remain(slot string, left int64) {
 	b.mu.Lock()

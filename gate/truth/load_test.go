@@ -76,9 +76,7 @@ func TestASlotThatTruthDoesNotHaveIsRememberedForHot(t *testing.T) {
 		if _, err := b.store.Slot(t.Context(), b.query("nope")); err != store.ErrNoSlot {
 			t.Errorf("slot: %v, want that none was made", err)
 		}
-		b.backend.mu.Lock()
-		b.backend.total["nope"] = 1
-		b.backend.mu.Unlock()
+		b.backend.setTotal("nope", 1)
 		time.Sleep(b.truth().Hot)
 		if got := p.Load(t.Context(), "nope"); got != gate.LoadDone {
 			t.Errorf("after hot: %v, want done", got)

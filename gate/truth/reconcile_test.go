@@ -14,15 +14,15 @@ import (
 	"github.com/slotgate/slotgate/gate"
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/gate/store/redisstore"
+	"github.com/slotgate/slotgate/gate/testbed"
 	"github.com/slotgate/slotgate/rules"
 )
 
 // lesson loads a slot and sells it to subjects named after it.
 func (b *bench) lesson(p *Pool, slot string, sold int) {
 	b.Helper()
-	b.backend.mu.Lock()
-	b.backend.total[slot] = 6
-	b.backend.mu.Unlock()
+	b.backend.setTotal(slot, 6)
 	if got := p.Load(context.Background(), slot); got != gate.LoadDone {
 		b.Fatalf("load of %s: %v", slot, got)
 	}
@@ -50,73 +50,108 @@ func (b *bench) reconcile(p *Pool, o ReconcileOptions) *Report {
 	return r
 }
 
+// plantDifferences makes seven kinds of damage among slots that are right; pause lets
+// time pass for the store. It returns what a report has to find, as found does.
+func (b *bench) plantDifferences(p *Pool, pause func(time.Duration)) (want []string) {
+	b.Helper()
+	b.lesson(p, "high", 2) // 1: somebody booked behind the gate
+	b.backend.book("high", "outside")
+	b.lesson(p, "low", 2) // 2: a total was raised behind the gate
+	b.backend.setTotal("low", 8)
+	b.lesson(p, "full", 1) // 3: the backend said sold out, and has units
+	d, got := b.decide("full", "unlucky")
+	b.settle(settlement(&d, &got, rules.SoldOut))
+	b.lesson(p, "doubted", 1) // 4: the last look failed
+	pause(10 * time.Millisecond)
+	b.backend.failWith(errBackend)
+	p.Load(context.Background(), "doubted")
+	b.backend.failWith(nil)
+	b.lesson(p, "deleted", 1)  // 5: the lesson is gone
+	b.lesson(p, "returned", 2) // 6: cancelled in the console
+	b.backend.cancel("returned", "returned-student-0")
+	b.lesson(p, "lost", 2) // 7: an attempt of which nothing came
+	d, got = b.decide("lost", "nobody")
+	b.settle(settlement(&d, &got, rules.Unknown))
+	b.backend.mu.Lock()
+	delete(b.backend.total, "deleted")
+	b.backend.mu.Unlock()
+	pause((store.MaxAdoptions + 2) * b.config.HoldTTL)
+	return []string{
+		"deleted slot-missing", "doubted unverified", "full marked-full", "high available-too-high",
+		"lost unknown-without-booking", "low available-too-low", "returned available-too-low", "returned hold-without-booking",
+	}
+}
+
+// wantRepaired reconciles dry, with repair, and dry again.
+func (b *bench) wantRepaired(p *Pool, slots int, want []string) {
+	b.Helper()
+	dry := b.reconcile(p, ReconcileOptions{})
+	if got := found(dry); !slices.Equal(got, want) {
+		b.Errorf("found\n %q, want\n %q", got, want)
+	}
+	if dry.Slots != slots || dry.Failed != 0 || dry.Partial != 0 || dry.Repaired != 0 || dry.Differences != len(want) {
+		b.Errorf("report %+v", dry)
+	}
+	for _, d := range dry.Rows {
+		if d.Slot == "high" && (*d.Store != 4 || *d.Truth != 3 || d.Difference != 1) {
+			b.Errorf("high: %d in the store, %d in truth, %d", *d.Store, *d.Truth, d.Difference)
+		}
+	}
+	repaired := b.reconcile(p, ReconcileOptions{Repair: true})
+	if got := found(repaired); !slices.Equal(got, want) || repaired.Repaired != len(want) {
+		b.Errorf("repaired %d of %q", repaired.Repaired, got)
+	}
+	if again := b.reconcile(p, ReconcileOptions{}); again.Differences != 0 || again.Slots != slots {
+		b.Errorf("after the repair: %q of %d slots", found(again), again.Slots)
+	}
+	b.wantLeft("high", 3)
+	b.wantLeft("low", 6)
+	b.wantLeft("returned", 5)
+	b.wantLeft("lost", 4)
+	b.sell("returned", "returned-student-0")
+}
+
 func TestReconcileFindsRepairsAndIsCleanAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, newBackend(6))
 		b.config.OnePerSubject = true
 		b.config.KeepUnknown = true
-		b.config.HoldTTL = time.Second
 		o := b.options("gate-a")
 		o.Lister = b.backend
 		p := b.open(o)
-
 		for i := range 300 { // more than a page, and nothing wrong with them
 			b.lesson(p, fmt.Sprintf("right-%03d", i), i%3)
 		}
-		b.lesson(p, "high", 2) // 1: somebody booked behind the gate
-		b.backend.book("high", "outside")
-		b.lesson(p, "low", 2) // 2: a total was raised behind the gate
-		b.backend.mu.Lock()
-		b.backend.total["low"] = 8
-		b.backend.mu.Unlock()
-		b.lesson(p, "full", 1) // 3: the backend said sold out, and has units
-		d, got := b.decide("full", "unlucky")
-		b.settle(settlement(&d, &got, rules.SoldOut))
-		b.lesson(p, "doubted", 1) // 4: the last look failed
-		b.backend.failWith(errBackend)
-		time.Sleep(time.Second)
-		p.Load(t.Context(), "doubted")
-		b.backend.failWith(nil)
-		b.lesson(p, "deleted", 1)  // 5: the lesson is gone
-		b.lesson(p, "returned", 2) // 6: cancelled in the console
-		b.backend.cancel("returned", "returned-student-0")
-		b.lesson(p, "lost", 2) // 7: an attempt of which nothing came
-		d, got = b.decide("lost", "nobody")
-		b.settle(settlement(&d, &got, rules.Unknown))
-		time.Sleep(time.Minute)
-		b.backend.mu.Lock()
-		delete(b.backend.total, "deleted")
-		b.backend.mu.Unlock()
-
-		want := []string{
-			"deleted slot-missing", "doubted unverified", "full marked-full", "high available-too-high",
-			"lost unknown-without-booking", "low available-too-low", "returned available-too-low", "returned hold-without-booking",
-		}
-		dry := b.reconcile(p, ReconcileOptions{})
-		if got := found(dry); !slices.Equal(got, want) {
-			t.Errorf("found\n %q, want\n %q", got, want)
-		}
-		if dry.Slots != 307 || dry.Failed != 0 || dry.Partial != 0 || dry.Repaired != 0 || dry.Differences != len(want) {
-			t.Errorf("report %+v", dry)
-		}
-		for _, d := range dry.Rows {
-			if d.Slot == "high" && (*d.Store != 4 || *d.Truth != 3 || d.Difference != 1) {
-				t.Errorf("high: %d in the store, %d in truth, %d", *d.Store, *d.Truth, d.Difference)
-			}
-		}
-		repaired := b.reconcile(p, ReconcileOptions{Repair: true})
-		if got := found(repaired); !slices.Equal(got, want) || repaired.Repaired != len(want) {
-			t.Errorf("repaired %d of %q", repaired.Repaired, got)
-		}
-		if again := b.reconcile(p, ReconcileOptions{}); again.Differences != 0 || again.Slots != 307 {
-			t.Errorf("after the repair: %q of %d slots", found(again), again.Slots)
-		}
-		b.wantLeft("high", 3)
-		b.wantLeft("low", 6)
-		b.wantLeft("returned", 5)
-		b.wantLeft("lost", 4)
-		b.sell("returned", "returned-student-0")
+		b.wantRepaired(p, 307, b.plantDifferences(p, time.Sleep))
 	})
+}
+
+func TestReconcileOfRedis(t *testing.T) {
+	b := newBench(t, newBackend(6))
+	s, err := redisstore.Open(t.Context(), redisstore.Options{
+		Addresses: []string{testbed.Redis(t).Addr()}, Timeout: 5 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	b.store = s
+	b.config.OnePerSubject = true
+	b.config.KeepUnknown = true
+	b.config.HoldTTL = 50 * time.Millisecond
+	o := b.options("gate-a")
+	o.Lister = b.backend
+	p := b.open(o)
+	b.lesson(p, "right", 3)
+	b.wantRepaired(p, 8, b.plantDifferences(p, time.Sleep))
+
+	// Looking at a slot is no movement of it: one observation is enough at rest.
+	x := newExaminer(p, &ExamineOptions{})
+	for range 2 {
+		if seen, err := x.observe(t.Context(), "right"); err != nil || !seen.atRest() {
+			t.Errorf("%+v, %v: want it at rest", seen, err)
+		}
+	}
 }
 
 func TestReconcileTellsOversoldAndTwice(t *testing.T) {
@@ -227,9 +262,7 @@ func TestReconcileOfACapacity(t *testing.T) {
 		}
 		p.Load(t.Context(), "1")
 		time.Sleep(time.Second)
-		b.backend.mu.Lock()
-		b.backend.total["1"] = 9
-		b.backend.mu.Unlock()
+		b.backend.setTotal("1", 9)
 		if got := b.reconcile(p, ReconcileOptions{Repair: true}); !maps.Equal(got.ByKind, map[Kind]int{CapacityDiffers: 1}) || got.Repaired != 1 {
 			t.Errorf("found %q, %d repaired", found(got), got.Repaired)
 		}
