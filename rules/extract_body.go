@@ -32,6 +32,7 @@ type bodyText struct {
 	kind     bodyKind
 	boundary string
 	charset  charset
+	alien    bool   // the label's charset is none that writes ASCII as ASCII
 	text     []byte // of JSON in UTF-8, else in charset
 	refusal  *Refusal
 }
@@ -66,6 +67,8 @@ func (b *bodyText) read(x *extraction) *Refusal {
 		}
 	}
 	if b.charset, ok = x.rule.charset.labelled(name); !ok && !x.rule.anyCharset {
+		_, err := newCharset(name)
+		b.alien = err != nil
 		return refuse(RefuseUnsupported, "the body's charset is neither UTF-8 nor the rule's")
 	}
 	coding, _, refusal := findHeader(x.req.Header, "Content-Encoding", "the Content-Encoding")
@@ -120,14 +123,27 @@ func (b *bodyText) classify(label string) (charset string, ok bool) {
 		b.kind = bodyURLEncoded
 	case mediaType == "multipart/form-data":
 		b.boundary = params["boundary"]
-		if !isBoundary(b.boundary) {
+		if !isBoundary(b.boundary) || !namesOneBoundary(label, b.boundary) {
 			b.kind = bodyUnlabelled
 			return "", false
 		}
 		b.kind = bodyMultipart
 	}
+	// ASP.NET looks at how the label begins, others for a word anywhere.
+	if !b.kind.isForm() && (containsFold(label, "form-urlencoded") || containsFold(label, "multipart/form-data")) {
+		b.kind = bodyUnlabelled
+		return "", false
+	}
 	return params["charset"], true
 }
+
+// namesOneBoundary: PHP takes the first "boundary" in the label, of xboundary= too.
+func namesOneBoundary(label, boundary string) bool {
+	count := func(s string) int { return strings.Count(strings.ToLower(s), "boundary") }
+	return count(label) == 1+count(boundary)
+}
+
+func containsFold(s, lower string) bool { return strings.Contains(strings.ToLower(s), lower) }
 
 // isBoundary: RFC 2046, 5.1.1.
 func isBoundary(s string) bool {

@@ -20,6 +20,8 @@ func (x *extraction) findQuery(s *source) (string, bool, *Refusal) {
 	switch {
 	case x.body.kind == bodyUnlabelled:
 		return "", false, refuseUnlabelled(s)
+	case x.body.alien: // ASP.NET reads the query, too, in the body's charset
+		return "", false, refusal
 	case !x.body.kind.isForm():
 	case refusal != nil:
 		return "", false, refusal

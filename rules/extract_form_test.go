@@ -71,6 +71,18 @@ func TestExtractQuery(t *testing.T) {
 	cases[testRequest("POST /b?slot_id=S1", "slot_id=S2")] = "ambiguous"
 	cases[testRequest("POST /b?slot_id=S1", "slot_id=S2", formType+"; charset=utf-7")] = "unsupported"
 	cases[testRequest("POST /b?slot_id=S1", gzipped("slot_id=S2"), formType, "Content-Encoding: gzip")] = "ambiguous"
+	for label, want := range map[string]string{
+		"application/x-www-form-urlencodedx":                "ambiguous",
+		"application/json; x=multipart/form-data":           "ambiguous",
+		"text/x-www-form-urlencoded":                        "ambiguous",
+		`application/json; profile="https://a.test/p"`:      `"S1"`,
+		"text/plain; charset=ibm037":                        "unsupported",
+		"application/octet-stream; charset=utf-16":          "unsupported",
+		"text/plain; charset=ISO-8859-1":                    `"S1"`,
+		"application/soap+xml; charset=utf-8; action=\"a\"": `"S1"`,
+	} {
+		cases[testRequest("POST /b?slot_id=S1", "slot_id=S2", "Content-Type: "+label)] = want
+	}
 	cases[testRequest("POST /b?slot_id=S1", "x", "Content-Type: multipart/form-data, boundary=b")] = "ambiguous"
 	checkSlots(t, slotFrom("query:slot_id"), cases)
 	checkSlots(t, slotFrom("query:booking[slot]"), map[*Request]string{
@@ -171,6 +183,11 @@ func TestExtractMultipart(t *testing.T) {
 		raw("Content-Disposition: form-data; name=a\r\nContent-Disposition: form-data; name=slot_id", "S1") + "--b--":                          "ambiguous",
 		raw("Content-Disposition: form-data; name=slot_id\r\nContent-Transfer-Encoding: base64", "UzE=") + "--b--":                             "ambiguous",
 		raw("Content-Disposition: form-data; name=x\r\nContent-Type: multipart/mixed; boundary=c", "--c--") + field("slot_id", "S1") + "--b--": "ambiguous",
+		raw("Content-Disposition: form-data\r\nContent-ID: slot_id", "S2") + field("slot_id", "S1") + "--b--":                                  "ambiguous",
+		raw("X-A: ; name=slot_id\r\nContent-Disposition: form-data; name=a", "S2") + field("slot_id", "S1") + "--b--":                          "ambiguous",
+		raw(`Content-Disposition: form-data; name=a; x="; name=slot_id"`, "S2") + field("slot_id", "S1") + "--b--":                             "ambiguous",
+		raw(`Content-Disposition: form-data; name=slot_id; x="; filename=a"`, "S1") + "--b--":                                                  "ambiguous",
+		raw("Content-Disposition: form-data; name=slot_id\r\nContent-ID: <1>\r\nContent-Length: 2", "S1") + "--b--":                            `"S1"`,
 		raw("Content-Disposition: form-data;\r\n name=slot_id", "S1") + "--b--":                                                                "ambiguous",
 		raw("Content-Disposition : form-data; name=slot_id", "S1") + "--b--":                                                                   "ambiguous",
 		// Only what all servers frame alike.
@@ -194,8 +211,10 @@ func TestExtractMultipart(t *testing.T) {
 	}
 	spaced := strings.ReplaceAll(field("slot_id", "S1")+"--b--", "--b", "--b b")
 	cases[testRequest("POST /b", spaced, `Content-Type: multipart/form-data; boundary="b b"`)] = `"S1"`
+	webkit := "----WebKitFormBoundaryAbC0"
+	cases[testRequest("POST /b", multipartBody(webkit, "slot_id", "", "", "S1"), "Content-Type: multipart/form-data; boundary="+webkit)] = `"S1"`
 	body := field("slot_id", "S1") + "--b--"
-	for _, label := range []string{"multipart/form-data, boundary=b", "multipart/form-data", "multipart/form-data; boundary=", `multipart/form-data; boundary="b "`, "multipart/form-data; boundary=b; boundary=c", "multipart/form-data; boundary=" + strings.Repeat("b", 71), `multipart/form-data; boundary="b;"`, "multipart/mixed; boundary=b"} {
+	for _, label := range []string{"multipart/form-data, boundary=b", "multipart/form-data", "multipart/form-data; boundary=", `multipart/form-data; boundary="b "`, "multipart/form-data; boundary=b; boundary=c", "multipart/form-data; xboundary=a; boundary=b", `multipart/form-data; charset="boundary=a"; boundary=b`, "multipart/form-data; boundary=" + strings.Repeat("b", 71), `multipart/form-data; boundary="b;"`, "multipart/mixed; boundary=b"} {
 		cases[testRequest("POST /b", body, "Content-Type: "+label)] = "ambiguous"
 	}
 	checkSlots(t, slotFrom("form:slot_id"), cases)

@@ -58,6 +58,13 @@ func readPart(text []byte, c charset) (part, *Refusal) {
 		return part{}, refuseMultipart("a part has no end of its head")
 	}
 	p := part{content: content, charset: c, readable: true}
+	// Rack, as others who search with patterns, takes name= and filename= from anywhere
+	// in the head, and for want of a name the Content-ID.
+	lower := strings.ToLower(string(head))
+	p.file = strings.Contains(lower, "filename=")
+	if strings.Count(lower, "name=") != 1+strings.Count(lower, "filename=") {
+		return part{}, refuseMultipart("a part has no name, or several")
+	}
 	disposed := false
 	for line := range strings.SplitSeq(c.head(string(head)), "\r\n") {
 		name, value, ok := strings.Cut(line, ":")
@@ -83,6 +90,9 @@ func readPart(text []byte, c charset) (part, *Refusal) {
 			}
 		}
 	}
+	if !disposed {
+		return part{}, refuseMultipart("a part has no Content-Disposition")
+	}
 	return p, nil
 }
 
@@ -96,9 +106,8 @@ func (p *part) dispose(value string) bool {
 	if err != nil || kind != "form-data" {
 		return false
 	}
-	p.name = params["name"]
-	p.filename, p.file = params["filename"]
-	return true
+	p.name, p.filename = params["name"], params["filename"]
+	return p.name != ""
 }
 
 func (p *part) typed(value string) bool {
