@@ -30,6 +30,8 @@ const (
 // timeout or the context's deadline, whichever is sooner. A failure of the store
 // itself is an *Error.
 type Store interface {
+	Truth
+
 	// Decide is one atomic step before forwarding. See the package documentation.
 	Decide(ctx context.Context, d *Decide) (Decided, error)
 	// Settle is one atomic step after forwarding.
