@@ -60,7 +60,7 @@ func (d *dialect) inHead(r *Request, o *overrides) {
 	}
 	for piece := range splitPairs(r.Query) {
 		name, value, _ := strings.Cut(piece, "=")
-		if name, ok := decodePercent(name, true); ok && foldName(name) == methodField {
+		if name, ok := decodePercent(name, true); ok && nameClash(name, &methodSource) {
 			value, _ = decodePercent(value, true)
 			o.add(value)
 			o.doubtful = o.doubtful || name != methodField
