@@ -165,7 +165,8 @@ func TestHoldRefIsInTheFingerprint(t *testing.T) {
 		}
 		return f.Fingerprint
 	}
-	if printOf("1") != printOf("1") || printOf("1") == printOf("2") {
+	first, again, other := printOf("1"), printOf("1"), printOf("2")
+	if first != again || first == other {
 		t.Error("the fingerprint does not tell two bookings apart")
 	}
 }
