@@ -200,7 +200,8 @@ func TestTimeoutsLeaveNothing(t *testing.T) {
 					} else {
 						_, _, err = askPass(c, r, within)
 					}
-					if failureOf(err) != gate.TimedOut {
+					// On a busy machine the time may be over before the first byte.
+					if failure := failureOf(err); failure != gate.TimedOut && failure != gate.NotConnected {
 						t.Error(err)
 					}
 				}
