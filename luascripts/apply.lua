@@ -1,7 +1,7 @@
 -- Ends a look at truth with what the source said (gate/store, "Truth").
 --
 -- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
---       8 lease of the slot's looks  9 tombstone of this look
+--       8 lease of the slot's looks  9 tombstone of this look  10 epoch
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed)  3 channel of notices
 --       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 truth 1 total|2 remaining
 --       8 configured capacity, -1 learned  9 look id; then as the look replied: 10 known
@@ -22,6 +22,7 @@ local v = s.v
 
 local function refused()
   if s.known ~= looked.known or s.known and v.born ~= looked.born then return true end
+  if not run_stands(KEYS[10]) then return true end
   return looked.at <= v.at or fence ~= 0 and fence < v.fence
 end
 

@@ -2,7 +2,7 @@
 -- (gate/store, "Truth").
 --
 -- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
---       8 lease of the slot's looks  9 tombstone of this look
+--       8 lease of the slot's looks  9 tombstone of this look  10 epoch
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed)  3 channel of notices
 --       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 truth 1 total|2 remaining
 --       8 hold_ttl, ms  9 look id  10 lag, ms  11 lease, ms  12 force 0|1  13 run
@@ -37,6 +37,7 @@ end
 -- How long this look must keep off, for another's sake or after a change of run (H17).
 local function kept_off()
   if finished(now, KEYS[9], KEYS[9]) then return 1 end
+  if not run_stands(KEYS[10]) then return RUN_NOTICED end
   if force then return 0 end
   local other, till = string.match(redis.call('GET', KEYS[8]) or '', '^(.*)|(%d+)$')
   local wait = truth_wait(s, tonumber(ARGV[8]))

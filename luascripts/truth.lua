@@ -76,9 +76,13 @@ local function truth_ask(s)
   truth_due(s, s.now)
 end
 
--- Something has moved: a look is due soon.
+-- Something has moved: a look is due soon, and when one of the holds that moved lapses.
 local function truth_moved(s, us)
   local v = s.v
   if v.moved <= v.looking or us - v.moved >= MOVED_STEP * 1000 then v.moved, s.retold = us, true end
-  truth_due(s, s.now + v.hot)
+  local at = s.now + v.hot
+  for _, h in pairs(s.holds) do
+    if h.changed and hold_is_open(h) and h.expires > KEPT then at = math.min(at, h.expires) end
+  end
+  truth_due(s, at)
 end

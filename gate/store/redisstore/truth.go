@@ -63,7 +63,7 @@ func checkLook(l *store.Look) error {
 func (s *Store) encodeLook(l *store.Look) *call {
 	q := l.Query
 	slot := s.keysOf(q.Pool, q.Slot, q.Truth)
-	return &call{op: "look", script: luascripts.Look, keys: slot.with(slot.Look, slot.Tombstone(l.ID)), args: []any{
+	return &call{op: "look", script: luascripts.Look, keys: slot.with(slot.Look, slot.Tombstone(l.ID), s.keys.Epoch()), args: []any{
 		q.Slot, life(q.Retain, q.HoldTTL, l.Lease), flag(q.KeepUnknown), int(q.Truth), millis(q.HoldTTL),
 		l.ID, millis(l.Lag), millis(max(l.Lease, time.Millisecond)), flag(l.Force),
 	}}
@@ -79,7 +79,7 @@ func (s *Store) encodeApply(t *store.Reading) *call {
 		said = "missing"
 	}
 	bounded := func(units int64) int64 { return min(max(units, -maxUnits), maxUnits) }
-	return &call{op: "apply", script: luascripts.Apply, keys: slot.with(slot.Look, slot.Tombstone(t.Look.ID)), args: []any{
+	return &call{op: "apply", script: luascripts.Apply, keys: slot.with(slot.Look, slot.Tombstone(t.Look.ID), s.keys.Epoch()), args: []any{
 		q.Slot, life(q.Retain, q.HoldTTL, 0), flag(q.KeepUnknown), int(q.Truth), min(q.Capacity, maxUnits), t.Look.ID,
 		flag(looked.Known), looked.Born, looked.At, looked.Open, looked.Admitted, looked.Refunded, flag(looked.Marked),
 		said, bounded(t.Value), bounded(t.Total), t.Fence, millis(t.Hot), millis(t.Refresh),

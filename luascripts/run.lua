@@ -1,0 +1,8 @@
+-- Whether the run that the gate knows is the one that stands beside the data. A store
+-- that was emptied a moment ago, which no gate has noticed yet, has none.
+
+local RUN_NOTICED = 1000 -- how long it takes a gate to notice, ms
+
+local function run_stands(epoch)
+  return string.match(redis.call('GET', epoch) or '', '^%w+|%w+|(%w+)|') == RUN
+end
