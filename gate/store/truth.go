@@ -67,7 +67,8 @@ type Looked struct {
 	Born  int64
 	// At is when, in the store's microseconds: looks of a slot are ordered by it.
 	At int64
-	// Open is H₁: units held, unknown, and booked for less than Lag.
+	// Open is H₁: units held, unknown, booked for less than Lag, and booked with an
+	// attempt that may still be booked too.
 	Open int64
 	// Admitted and Refunded are the slot's monotonic counters.
 	Admitted, Refunded int64

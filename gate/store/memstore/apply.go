@@ -100,7 +100,7 @@ func (v *visit) apply(r *store.Reading) (got store.Applied) {
 func (v *visit) follow(r *store.Reading) (again bool) {
 	s, t, l := v.slot, &v.slot.truth, &r.Looked
 	admitted, refunded := t.admitted-l.Admitted, t.refunded-l.Refunded
-	t.free = r.Value - (l.Open + admitted - refunded) - s.cancelling(v.now)
+	t.free = r.Value - (l.Open + admitted - refunded) - s.beingFreed(v.now)
 	t.verified = true
 	t.told, t.total = r.Total != store.Learned, r.Total
 	return l.Open > 0 || admitted > 0

@@ -47,20 +47,8 @@ func (c *cancels) end(x *cancel, now int64) {
 	c.over.put(x, now+int64(store.CopyWindow))
 }
 
-// within returns those that run within their lease, in no order.
-func (c *cancels) within(now int64) []*cancel {
-	for {
-		x, ok := c.running.due(now)
-		if !ok {
-			return c.running
-		}
-		c.end(x, x.lease)
-	}
-}
-
 // forget drops at most n whose time is over and returns what they cost.
 func (c *cancels) forget(now int64, n int) (freed int64) {
-	c.within(now)
 	for range n {
 		x, ok := c.over.due(now)
 		if !ok {
@@ -73,10 +61,30 @@ func (c *cancels) forget(now int64, n int) (freed int64) {
 	return freed
 }
 
-// cancelling is the units of holds whose cancel may be at the backend now (H13).
-func (s *slot) cancelling(now int64) (units int64) {
+// cancelling returns the cancels and confirms that run within their lease, in no
+// order.
+func (s *slot) cancelling(now int64) []*cancel {
+	for {
+		c, ok := s.cancels.running.due(now)
+		if !ok {
+			return s.cancels.running
+		}
+		s.unanswered(c)
+		s.cancels.end(c, c.lease)
+	}
+}
+
+// unanswered notes that nobody knows whether a cancel was done.
+func (s *slot) unanswered(c *cancel) {
+	if h := s.hold(c.hold); h != nil && c.action == store.Cancel {
+		h.cancelled = true
+	}
+}
+
+// beingFreed is the units of holds whose cancel may be at the backend now (H13).
+func (s *slot) beingFreed(now int64) (units int64) {
 	counted := map[*hold]bool{}
-	for _, c := range s.cancels.within(now) {
+	for _, c := range s.cancelling(now) {
 		if h := s.hold(c.hold); c.action == store.Cancel && h != nil && h.stands() && !counted[h] {
 			counted[h] = true
 			units += h.units
@@ -114,7 +122,7 @@ func (q *question) behindCancel() bool {
 	if q.d.Subject == "" {
 		return false
 	}
-	for _, c := range q.slot.cancels.within(q.now) {
+	for _, c := range q.slot.cancelling(q.now) {
 		if c.action == store.Cancel && c.subject == q.d.Subject {
 			q.got.Owner = c.id
 			return q.say(decision.SubjectBusy, time.Duration(c.lease-q.now))
@@ -140,7 +148,7 @@ func (q *question) ofCancel() {
 			}
 		}
 	}
-	if running := q.slot.cancels.within(q.now); len(running) >= store.MaxCancels {
+	if running := q.slot.cancelling(q.now); len(running) >= store.MaxCancels {
 		q.say(decision.NoRoom, time.Duration(running[0].at-q.now))
 		return
 	}
@@ -161,19 +169,24 @@ func (q *question) ofCancel() {
 
 // ofCancel settles a cancel or confirm. Whatever its outcome, it runs no longer.
 func (r *report) ofCancel() {
+	r.slot.cancelling(r.now) // ends those whose lease is over
 	h, c := r.slot.hold(r.s.Hold), r.slot.cancels.byID[r.s.ID]
 	if r.got.Applied = c == nil || !c.settled; r.got.Applied {
-		late := c == nil || c.lease <= r.now
-		if c != nil {
+		if c == nil {
+			c = &cancel{action: r.s.Action, hold: r.s.Hold} // its decide is not remembered
+		} else {
 			c.settled = true
 			r.slot.cancels.end(c, r.now)
 		}
 		switch {
-		case r.s.Outcome == rules.Unknown, r.s.Outcome == rules.Done && h == nil:
+		case r.s.Outcome == rules.Unknown:
+			r.slot.unanswered(c)
+			r.got.Look = true
+		case r.s.Outcome == rules.Done && h == nil:
 			r.got.Look = true
 		case r.s.Outcome != rules.Done:
 		case r.s.Action == store.Cancel && h.stands():
-			r.cancel(h, late)
+			r.cancel(h, c.lease <= r.now)
 		case r.s.Action == store.Confirm && (h.state == decision.Pending || h.state == decision.Lapsed || h.unpaid):
 			r.confirm(h, decision.Confirmed)
 		}
@@ -191,11 +204,10 @@ func (r *report) ofCancel() {
 // be booked (H8).
 func (r *report) cancel(h *hold, late bool) {
 	if h.unanswered() {
-		r.slot.truth.admitted += h.units // truth shows its booking gone, and it may come again
 		r.move(h, decision.HoldUnknown, r.now+int64(r.s.HoldTTL), r.cause())
 		return
 	}
-	if late {
+	if late || h.cancelled {
 		r.got.Look = r.s.Truth == store.TruthRemaining // a look may have found them already
 	} else {
 		r.slot.truth.free += h.units

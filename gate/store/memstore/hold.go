@@ -20,9 +20,11 @@ type hold struct {
 	scope       string
 	fingerprint [32]byte
 	adoptions   int
-	kept        bool // past hold_ttl and kept as unknown
-	unpaid      bool // was pending, and is unknown for good
-	booked      int64
+	kept        bool   // past hold_ttl and kept as unknown
+	unpaid      bool   // was pending, and is unknown for good
+	booked      int64  // when it was booked
+	doubted     int64  // until when an unanswered attempt of it may be booked, too
+	cancelled   bool   // an earlier cancel of it got no answer, and may have been done
 	reference   string // of its booking in the backend's answer
 	quota       bool   // counts towards max_per_subject
 	attempts    []*attempt

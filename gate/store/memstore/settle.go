@@ -103,7 +103,7 @@ func (r *report) ofAnswered(h *hold) (released bool) {
 // look has seen its booking, or will (H5).
 func (r *report) confirm(h *hold, to decision.HoldState) {
 	wasGone := h.gone()
-	h.booked = r.now
+	h.booked, h.doubted = r.now, h.at // a hold that was gone has none that may be booked
 	r.move(h, to, r.now+int64(r.s.PendingTTL), r.cause())
 	if wasGone {
 		r.got.Late = true

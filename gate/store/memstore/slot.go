@@ -182,6 +182,7 @@ func (s *slot) bookedBy(subject string) bool {
 // forget drops at most n gone holds, and cancels, whose time is over and returns
 // what they cost.
 func (s *slot) forget(now int64, n int) (freed int64) {
+	s.cancelling(now) // ends those whose lease is over
 	freed = s.cancels.forget(now, n)
 	for ; n > 0; n-- {
 		h, ok := s.gone.due(now)

@@ -135,7 +135,8 @@ func (v *visit) moved() {
 }
 
 // unsettled is the units that truth may not show yet: of open holds whose answer
-// is not known, and of bookings younger than lag.
+// is not known, of bookings younger than lag, and of those with an attempt that may
+// still be booked: were the booking cancelled behind our back, it could be again.
 func (s *slot) unsettled(now int64, lag time.Duration) (units int64) {
 	for id, h := range s.holds {
 		if h.id != id {
@@ -145,7 +146,7 @@ func (s *slot) unsettled(now int64, lag time.Duration) (units int64) {
 		case decision.Held, decision.HoldUnknown:
 			units += h.units
 		case decision.Confirmed, decision.Pending:
-			if now-h.booked < int64(lag) {
+			if now-h.booked < int64(lag) || now < h.doubted && h.unanswered() {
 				units += h.units
 			}
 		}

@@ -166,6 +166,27 @@ var countTests = []test{
 		}
 		f.free(d, 1)
 	}},
+	{"so does one of a hold that an earlier cancel left without an answer", func(f *fixture) {
+		for name, leave := range map[string]func(c *store.Decide, got store.Decided){
+			"unknown":        func(c *store.Decide, got store.Decided) { f.settle(c, got, rules.Unknown) },
+			"past its lease": func(*store.Decide, store.Decided) { f.Advance(lease + moment) },
+		} {
+			d := request(truthful, withSubject("s"), func(d *store.Decide) { d.Slot = name })
+			f.sync(d, 1)
+			f.finish(rules.Booked, d)
+			c := cancelOf(d)
+			leave(c, f.meant(c, d.ID))
+			f.sync(d, 1) // it was done
+			f.free(d, 1)
+			retry := cancelOf(d)
+			if settled := f.settle(retry, f.meant(retry, d.ID), rules.Done); !settled.Look || settled.Hold != decision.Released {
+				f.Fatalf("%s: settled %+v, want a look", name, settled)
+			}
+			f.free(d, 1)
+			f.admit(again(d, withSubject("other")))
+			f.expect(decision.SoldOut, again(d, withSubject("third")))
+		}
+	}},
 	{"H8: a cancel that leaves its hold unknown moves no units", func(f *fixture) {
 		d := request(truthful, withSubject("s"), withKey("k"), retrying)
 		f.sync(d, 2)

@@ -217,6 +217,33 @@ var arithmeticTests = []test{
 		f.sync(d, 1)
 		f.free(d, 1)
 	}},
+	{"H8: a booking with an attempt unanswered may be cancelled behind our back, and booked again", func(f *fixture) {
+		d := request(truthful, withSubject("s"), withKey("k"), retrying)
+		f.sync(d, 2)
+		first := f.admit(d)
+		f.settle(d, first, rules.Unknown) // still at the backend
+		retry := again(d)
+		f.settle(retry, f.admit(retry), rules.Booked)
+		if applied := f.sync(d, 2); applied.After != 1 || !applied.Again { // cancelled behind our back
+			f.Fatalf("applied %+v", applied)
+		}
+		f.Advance(holdTTL - moment)
+		f.sync(d, 2)
+		f.free(d, 1)
+		f.Advance(2 * moment) // if ever, it has been booked by now
+		f.sync(d, 2)
+		f.free(d, 2)
+
+		answered := again(d, withKey("another"))
+		got := f.admit(answered)
+		f.settle(answered, got, rules.Unknown)
+		retry = again(answered)
+		f.settle(retry, f.admit(retry), rules.Booked)
+		f.settle(answered, got, rules.Refused)
+		if applied := f.sync(d, 1); applied.After != 1 || applied.Again {
+			f.Fatalf("applied %+v", applied)
+		}
+	}},
 	{"an apply that finds units ends a mark that stood at its look", func(f *fixture) {
 		d := request(truthful)
 		f.sync(d, 5)
