@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -34,16 +35,15 @@ const (
 	breakerOpenFor  = 2 * time.Second
 )
 
-// guardedSource puts a breaker around a source, so that one which is down costs
-// nobody its time-out.
-type guardedSource struct {
-	source  Source
+// guard is a breaker around a source, so that one which is down costs nobody its
+// time-out.
+type guard struct {
 	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
 }
 
-func newGuardedSource(pool string, s Source) guardedSource {
+func newGuard(pool string) guard {
 	jitter := rand.N(breakerOpenFor / 5) // gates of one outage do not come back in step
-	return guardedSource{source: s, breaker: gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+	return guard{gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:         pool,
 		MaxRequests:  1,
 		Timeout:      breakerOpenFor + jitter,
@@ -61,15 +61,35 @@ func away(err error) bool {
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// read is one read of the source, or an error at once while the breaker is open.
-func (g *guardedSource) read(ctx context.Context, slot string) (v source.Value, err error) {
+// call makes one call of the source, or fails at once while the breaker is open.
+func (g *guard) call(ctx context.Context, timeout time.Duration, f func(context.Context) error) error {
 	done, err := g.breaker.Allow()
 	if err != nil {
-		return v, err
+		return fmt.Errorf("the source has failed %d times in a row and is left alone for a moment: %w", breakerFailures, err)
 	}
 	// A probe that never reports would leave the breaker half-open for ever.
-	result := errors.New("the read panicked")
-	defer func() { done(result) }()
-	v, result = g.source.Read(ctx, slot)
-	return v, result
+	err = errors.New("the call panicked")
+	defer func() { done(err) }()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err = f(ctx)
+	return err
+}
+
+// read is one read of a slot's value, within the source's time-out.
+func (p *Pool) read(ctx context.Context, slot string) (v source.Value, err error) {
+	err = p.guard.call(ctx, p.truth.Timeout, func(ctx context.Context) (err error) {
+		v, err = p.source.Read(ctx, slot)
+		return err
+	})
+	return v, err
+}
+
+// bookings is one read of a slot's list.
+func (p *Pool) bookings(ctx context.Context, slot string) (list []source.Booking, err error) {
+	err = p.guard.call(ctx, p.truth.Timeout, func(ctx context.Context) (err error) {
+		list, err = p.lister.Bookings(ctx, slot)
+		return err
+	})
+	return list, err
 }

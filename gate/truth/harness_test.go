@@ -167,6 +167,12 @@ func (m *meter) counted() map[LookResult]int {
 	return maps.Clone(m.looks)
 }
 
+func (m *meter) reported() [][2]int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.reports)
+}
+
 func (m *meter) gauges() (drift, debt int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

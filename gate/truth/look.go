@@ -66,13 +66,11 @@ func (l *look) finish(ctx context.Context, asked *store.Look, looked store.Looke
 
 func (l *look) read(ctx context.Context, asked *store.Look, looked store.Looked) (store.Reading, error) {
 	p := l.pool
-	ctx, cancel := context.WithTimeout(ctx, p.truth.Timeout)
-	defer cancel()
 	reading := store.Reading{
 		Look: asked, Looked: looked, Fence: l.fence, Total: store.Learned,
 		Hot: p.jitter(p.truth.Hot), Refresh: p.jitter(p.truth.Refresh),
 	}
-	value, err := p.source.read(ctx, l.slot)
+	value, err := p.read(ctx, l.slot)
 	switch {
 	case err != nil:
 		return reading, err

@@ -111,15 +111,13 @@ func (x *examiner) readTruth(ctx context.Context, slot string, o *observation) (
 		return err
 	}
 	defer x.give()
-	ctx, cancel := context.WithTimeout(ctx, p.truth.Timeout)
-	defer cancel()
-	if o.value, err = p.source.read(ctx, slot); err != nil {
+	if o.value, err = p.read(ctx, slot); err != nil {
 		return err
 	}
 	if p.lister == nil || o.value.Missing {
 		return nil
 	}
-	if o.bookings, err = p.lister.Bookings(ctx, slot); err != nil {
+	if o.bookings, err = p.bookings(ctx, slot); err != nil {
 		return err
 	}
 	o.listed, o.booked = true, countSubjects(o.bookings)

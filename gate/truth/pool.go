@@ -86,7 +86,8 @@ type Pool struct {
 	config *rules.PoolConfig
 	truth  *rules.TruthConfig
 	store  Store
-	source guardedSource
+	source Source
+	guard  guard
 	lister Lister
 	meter  Meter
 	log    *slog.Logger
@@ -123,7 +124,7 @@ func New(o Options) (*Pool, error) {
 	log := o.Logger.With("pool", o.Name)
 	p := &Pool{
 		name: o.Name, config: o.Config, truth: config, store: o.Store,
-		source: newGuardedSource(o.Name, o.Source), lister: o.Lister,
+		source: o.Source, guard: newGuard(o.Name), lister: o.Lister,
 		meter: o.Meter, log: log, kind: kind(config),
 		pace:    newPace(o.Store, o.Name, config.MaxRate),
 		missing: missing{keep: config.Hot},

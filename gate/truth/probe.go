@@ -125,13 +125,15 @@ func (p *Prober) look(ctx context.Context, of *probe) {
 	}
 }
 
-func (p *Prober) booked(ctx context.Context, s *store.Settle) (bool, error) {
+func (p *Prober) booked(ctx context.Context, s *store.Settle) (there bool, err error) {
 	if err := p.pool.pace.take(ctx, inBackground); err != nil {
 		return false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.pool.truth.Timeout)
-	defer cancel()
-	return p.looker.Booked(ctx, s.Slot, s.Subject)
+	err = p.pool.guard.call(ctx, p.pool.truth.Timeout, func(ctx context.Context) (err error) {
+		there, err = p.looker.Booked(ctx, s.Slot, s.Subject)
+		return err
+	})
+	return there, err
 }
 
 // settle ends an attempt. A booked one's key is completed without a body: what the

@@ -65,6 +65,9 @@ func (p *Pool) releaseReturned(ctx context.Context, slot string) error {
 	if err := sleep(ctx, p.truth.Lag); err != nil {
 		return err
 	}
+	if err := p.pace.take(ctx, inBackground); err != nil {
+		return err
+	}
 	list, err := p.bookings(ctx, slot)
 	if err != nil {
 		return err
@@ -129,14 +132,4 @@ func countSubjects(list []source.Booking) map[string]int {
 		booked[list[i].Subject]++
 	}
 	return booked
-}
-
-// bookings lists a slot's bookings, at the pool's pace and within its time-out.
-func (p *Pool) bookings(ctx context.Context, slot string) ([]source.Booking, error) {
-	if err := p.pace.take(ctx, inBackground); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, p.truth.Timeout)
-	defer cancel()
-	return p.lister.Bookings(ctx, slot)
 }

@@ -30,12 +30,12 @@ func TestTheLeaderReportsAtItsTime(t *testing.T) {
 
 		time.Sleep(time.Until(at) - time.Second)
 		synctest.Wait()
-		if n := len(b.meter.reports); n != 0 {
+		if n := len(b.meter.reported()); n != 0 {
 			t.Fatalf("%d reports before the time", n)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got := b.meter.reports; len(got) != 1 || got[0] != [2]int{2, 1} {
+		if got := b.meter.reported(); len(got) != 1 || got[0] != [2]int{2, 1} {
 			t.Errorf("reports %v, want one, of 2 differences and 1 damage, by the leader alone", got)
 		}
 		files, err := filepath.Glob(filepath.Join(b.truth().ReportDir, "*"))

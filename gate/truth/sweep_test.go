@@ -174,6 +174,9 @@ func TestALeaderThatLostTheLeadAppliesNothing(t *testing.T) {
 		close(stuck)
 		<-done
 		b.wantLeft("1", 3)
+		if looks := b.meter.counted(); looks[LookApplied] != 2 || looks[LookRefused] != 0 {
+			t.Errorf("looks %v: the one without the lead did apply", looks)
+		}
 	})
 }
 
