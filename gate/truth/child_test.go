@@ -201,12 +201,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	setup := gateSetup{Redis: testbed.Redis(t).Addr(), Database: filepath.Join(t.TempDir(), "lessons.db"), Gate: "gate-own"}
-	db, err := sql.Open("sqlite", setup.Database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	s := &stage{setup: setup, db: db}
+	s := &stage{setup: setup, db: openSQLite(t, setup.Database)}
 	s.bench = &bench{T: t, meter: &meter{}, config: setup.config()}
 	s.exec("CREATE TABLE slot (id TEXT PRIMARY KEY, remain INTEGER)")
 	s.exec("INSERT INTO slot VALUES ('1', 10)")
@@ -217,6 +212,16 @@ func newStage(t *testing.T) *stage {
 	t.Cleanup(end)
 	s.own, s.bench.store = own, shared
 	return s
+}
+
+func openSQLite(t testing.TB, file string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
 }
 
 func (s *stage) exec(statement string) {

@@ -3,6 +3,7 @@ package truth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -38,8 +39,8 @@ func (p *Pool) Load(ctx context.Context, slot string) gate.Loaded {
 func (p *Pool) load(slot string) gate.Loaded {
 	ctx, cancel := context.WithTimeout(p.ctx, p.truth.Timeout)
 	defer cancel()
-	l := &look{pool: p, slot: slot, who: awaited}
-	if err := p.take(ctx, l.who); err != nil {
+	l := &look{pool: p, slot: slot}
+	if err := p.take(ctx, awaited); err != nil {
 		return gate.LoadFailed
 	}
 	asked, looked, err := p.beginOrWait(ctx, l)
@@ -88,6 +89,34 @@ func (p *Pool) beginOrWait(ctx context.Context, l *look) (asked *store.Look, loo
 		return nil, store.Looked{}, ctx.Err()
 	}
 	return nil, store.Looked{}, nil
+}
+
+// Resync looks at a slot because an operator asks: it waits for max_rate, but for no
+// other look. store.ErrNoSlot: truth has no such slot. Any other error says what kept
+// the look from knowing.
+func (p *Pool) Resync(ctx context.Context, slot string) error {
+	l := &look{pool: p, slot: slot, force: true}
+	if err := p.take(ctx, awaited); err != nil {
+		return err
+	}
+	asked, looked, err := l.begin(ctx)
+	if err != nil {
+		return err
+	}
+	if looked.Busy > 0 {
+		return fmt.Errorf("pool %s: the slot is not to be looked at for another %v", p.name, looked.Busy)
+	}
+	s, err := l.finish(ctx, asked, looked)
+	switch {
+	case err != nil:
+		return err
+	case s.result == LookMissing:
+		return store.ErrNoSlot
+	case s.result == LookFailed:
+		return fmt.Errorf("truth of pool %s: %w", p.name, s.cause)
+	}
+	p.missing.forget(slot)
+	return nil
 }
 
 // take waits for a token of max_rate.

@@ -2,6 +2,7 @@ package truth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -217,6 +218,62 @@ func TestALoadEndsWithItsCallerAndWithThePool(t *testing.T) {
 		// Our own closing is no failure of the source.
 		if _, err := b.store.Slot(context.Background(), b.query("1")); err != store.ErrNoSlot {
 			t.Errorf("slot: %v, want none", err)
+		}
+	})
+}
+
+func TestAResyncLooksNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newBackend(3, "1"))
+		p := b.pool()
+		p.Load(t.Context(), "1")
+		p.Load(t.Context(), "2")
+		b.backend.setTotal("1", 9)
+		b.backend.setTotal("2", 4)
+		time.Sleep(time.Second)
+		// Somebody else's lease is not waited for.
+		other := &look{pool: p, slot: "1"}
+		if _, looked, err := other.begin(t.Context()); err != nil || looked.Busy > 0 {
+			t.Fatal(looked, err)
+		}
+		for _, slot := range []string{"1", "2"} {
+			if err := p.Resync(t.Context(), slot); err != nil {
+				t.Errorf("resync of %s: %v", slot, err)
+			}
+		}
+		b.wantLeft("1", 9)
+		b.wantLeft("2", 4)
+		if got := p.Load(t.Context(), "2"); got != gate.LoadDone {
+			t.Errorf("a slot that is there by now: %v, want done", got)
+		}
+		if err := p.Resync(t.Context(), "3"); err != store.ErrNoSlot {
+			t.Errorf("missing: %v, want %v", err, store.ErrNoSlot)
+		}
+		b.backend.failWith(errBackend)
+		if err := p.Resync(t.Context(), "1"); !errors.Is(err, errBackend) {
+			t.Errorf("failing: %v, want %v", err, errBackend)
+		}
+	})
+}
+
+// Whoever asked and left says nothing of the source.
+func TestACancelledLookIsNoFailureOfTheSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newBackend(3, "1"))
+		p := b.pool()
+		p.Load(t.Context(), "1")
+		time.Sleep(time.Second)
+		b.backend.before = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
+		ctx, leave := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- p.Resync(ctx, "1") }()
+		synctest.Wait()
+		leave()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		if s := b.slot("1"); s.LookFailed {
+			t.Error("the slot is doubted")
 		}
 	})
 }

@@ -2,6 +2,7 @@ package truth
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/slotgate/slotgate/gate/store"
@@ -11,7 +12,6 @@ import (
 type look struct {
 	pool *Pool
 	slot string
-	who  urgency
 	// fence is the leader's, 0 for a look that is not a leader's.
 	fence int64
 	// force: another's lease is not waited for.
@@ -44,13 +44,14 @@ func (l *look) begin(ctx context.Context) (*store.Look, store.Looked, error) {
 
 // finish reads the source and gives the store what it said. The read ends with ctx
 // or the source's time-out; an apply is made all the same, so that a source that
-// does not answer leaves the slot learned and not as it was. The only errors are the
-// store's and errNotLeading.
+// does not answer leaves the slot learned and not as it was; but not one whose ctx was
+// cancelled, which says nothing of the source. Other errors are the store's and
+// errNotLeading.
 func (l *look) finish(ctx context.Context, asked *store.Look, looked store.Looked) (seen, error) {
 	p := l.pool
 	reading, cause := l.read(ctx, asked, looked)
-	if p.ctx.Err() != nil {
-		return seen{}, p.ctx.Err() // the source may have failed for our closing only
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return seen{}, ctx.Err()
 	}
 	if l.fence != 0 && !p.lead.holds() {
 		return seen{}, errNotLeading

@@ -41,6 +41,15 @@ func (m *missing) add(slot string, now time.Time) {
 	m.until[slot] = now.Add(m.keep)
 }
 
+// forget lets the slot be looked for again. Its place in the ring stays.
+func (m *missing) forget(slot string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.until[slot]; known {
+		m.until[slot] = time.Time{}
+	}
+}
+
 // has reports whether the slot was found missing less than keep ago. What is older
 // stays until it is overwritten: it costs no more than the bound.
 func (m *missing) has(slot string, now time.Time) bool {

@@ -19,7 +19,7 @@ func (b *bench) unanswered(slot, subject string) *probed {
 	}
 	s := settlement(&d, &got, rules.Unknown)
 	b.settle(s)
-	Engine{"lessons": b.gate}.Probe(s)
+	(&Engine{pools: map[string]*Pool{"lessons": b.gate}}).Probe(s)
 	return &probed{b, slot, got.Hold}
 }
 

@@ -89,7 +89,7 @@ func (x *examiner) repair(ctx context.Context, seen *observation, found []Differ
 		}
 		found[i].Repaired = true
 	}
-	l := &look{pool: p, slot: slot, who: inBackground, force: true}
+	l := &look{pool: p, slot: slot, force: true}
 	if err := x.take(ctx); err != nil {
 		return err
 	}

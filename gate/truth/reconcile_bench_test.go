@@ -2,7 +2,6 @@ package truth
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -22,11 +21,7 @@ import (
 func BenchmarkReconcile(b *testing.B) {
 	const slots = 50_000
 	setup := gateSetup{Redis: testbed.Redis(b).Addr(), Database: filepath.Join(b.TempDir(), "lessons.db"), Gate: "gate-own"}
-	db, err := sql.Open("sqlite", setup.Database)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer db.Close()
+	db := openSQLite(b, setup.Database)
 	for _, statement := range []string{
 		"CREATE TABLE slot (id TEXT PRIMARY KEY, remain INTEGER)",
 		fmt.Sprintf("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO slot SELECT 'lesson-' || i, 10 FROM n", slots),

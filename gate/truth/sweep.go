@@ -85,8 +85,8 @@ func (p *Pool) sweepAll(ctx context.Context, fence int64, slots []string) {
 // sweepOne looks at one due slot. What is not applied comes back: the slot is due
 // again when its sweep lease ends.
 func (p *Pool) sweepOne(ctx context.Context, fence int64, slot string) {
-	l := &look{pool: p, slot: slot, who: inBackground, fence: fence}
-	if p.take(ctx, l.who) != nil {
+	l := &look{pool: p, slot: slot, fence: fence}
+	if p.take(ctx, inBackground) != nil {
 		return
 	}
 	asked, looked, err := l.begin(ctx)
