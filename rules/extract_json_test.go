@@ -22,6 +22,8 @@ func TestExtractJSON(t *testing.T) {
 		`{"slot_id":-0}`:                                  `"0"`,
 		`{"slot_id":-1.50}`:                               `"-1.5"`,
 		`{"slot_id":0.001e1}`:                             `"0.01"`,
+		`{"slot_id":0.0001}`:                              `"0.0001"`,
+		`{"slot_id":1e-7}`:                                "ambiguous",
 		`{"slot_id":18446744073709551617}`:                "ambiguous",
 		`{"slot_id":9007199254740993.0}`:                  "ambiguous",
 		`{"slot_id":1e999999999}`:                         "unidentified",

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -111,10 +112,13 @@ func isReadAlike(literal, text string, doubles bool) bool {
 		return false
 	}
 	if strings.IndexByte(text, '.') >= 0 {
-		return strconv.FormatFloat(f, 'f', -1, 64) == text
+		return math.Abs(f) >= leastPlain && strconv.FormatFloat(f, 'f', -1, 64) == text
 	}
 	return strconv.FormatFloat(f, 'f', 0, 64) == text // exact, digit for digit
 }
+
+// leastPlain: PHP writes fractions below with an exponent, others a little later.
+const leastPlain = 1e-4
 
 // maxSafeDigits: integers that long are below 2^53.
 const maxSafeDigits = 15

@@ -144,8 +144,8 @@ func laxParts(last bool) func(string, string) fields {
 		if m == nil {
 			return f
 		}
-		pieces := compiled(`\r?\n?--`+regexp.QuoteMeta(m[1])).Split(body, -1)
-		for _, piece := range pieces[1:] {
+		for _, piece := range strings.Split(body, "--"+m[1])[1:] {
+			piece = strings.TrimSuffix(strings.TrimSuffix(piece, "\n"), "\r")
 			head, value, ok := strings.Cut(piece, "\r\n\r\n")
 			if !ok {
 				head, value, _ = strings.Cut(piece, "\n\n")
