@@ -15,7 +15,9 @@ end
 
 local COUNTER = { held = 'held', pending = 'held', unknown = 'held', confirmed = 'conf' }
 
--- Keeps count of pending holds, and of when a hold was booked.
+-- Keeps count of pending holds, and until when truth may lack a hold's booking (but for
+-- lag): from when it was booked; while attempts of it are unanswered, till it would have
+-- lapsed, because its booking may be cancelled and made again.
 local function slot_book(s, h, from)
   if from == 'pending' then
     local booked = redis.call('ZSCORE', s.k.due, '+' .. h.id)
@@ -24,6 +26,7 @@ local function slot_book(s, h, from)
     s.unlisted[#s.unlisted + 1] = '+' .. h.id
   else
     h.booked = s.now
+    if #h.attempts > 0 and h.lapses then h.booked = math.max(s.now, h.lapses) end
   end
   if s.v then
     local units = (h.state == 'pending' and h.units or 0) - (from == 'pending' and h.units or 0)
@@ -86,6 +89,7 @@ end
 local function slot_end_attempt(s, h, i)
   local id = h.attempts[i].id
   table.remove(h.attempts, i)
+  if hold_is_booked(h) and #h.attempts == 0 then h.booked = s.now end
   if id ~= h.id then s.attempts[id] = false end
   slot_keep(s, h)
 end

@@ -14,10 +14,9 @@ local now, us = clock(ARGV[1])
 local id, lag, lease, force = ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12] == '1'
 local s = slot_load(slot_keys(ARGV[4]), now, ARGV[7], {})
 
--- Units booked so lately that truth may not show them yet. Where there are more holds
--- than one look adds up, all of them.
+-- Units of bookings that truth may not show yet, or not show for good. Where there are
+-- more holds than one look adds up, all of them.
 local function booked_lately()
-  if lag == 0 then return 0 end
   local ids = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(CONFIRMED_ZONE + now - lag), '+inf', 'LIMIT', 0, RECENT_SCAN)
   if #ids == RECENT_SCAN then return s.conf + s.v.pending end
   local names = {}

@@ -54,6 +54,7 @@ local function settle_answered(d, r, s, h, i)
   slot_end_attempt(s, h, i)
   local after = settled_state(d, s, h, #h.attempts > 0)
   r.late = hold_is_finished(h) and after ~= before
+  if hold_is_open(h) then h.lapses = h.expires end
   if after == 'pending' and after ~= before then
     h.expires = s.now + d.pending_ttl
   elseif after == 'released' and after ~= before then

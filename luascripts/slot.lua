@@ -20,7 +20,7 @@
 --
 --   due   zset of hold ids: when an open hold lapses or a finished one is forgotten;
 --         holds that never lapse stand above all times, confirmed ones above these by
---         when they were confirmed, and there also +ID of pending ones
+--         when they were booked or later (slot_book), and there also +ID of pending ones
 --   run   zset of awaited attempts by the end of their lease
 --   log   stream, the ledger of transitions
 --
