@@ -46,3 +46,5 @@ func TestContract(t *testing.T) { storetest.Run(t, harness) }
 func TestModel(t *testing.T) { storetest.RunModel(t, harness) }
 
 func TestTruth(t *testing.T) { storetest.RunTruth(t, harness) }
+
+func TestBackend(t *testing.T) { storetest.RunBackend(t, harness) }
