@@ -97,3 +97,18 @@ func TestRequestID(t *testing.T) {
 		}
 	}
 }
+
+func TestForwardPathNormalized(t *testing.T) {
+	f := start(t, echo(t).URL, nil, func(c *rules.ServerConfig) { c.ForwardPath = "normalized" })
+	for sent, want := range map[string]string{
+		"/a/../b//c/%7e%2fx?q=%7e": "",
+		"/a/../b//c/%7e?q=%7e":     "/b/c/~?q=%7e",
+		"/%61?":                    "/a?",
+		"/a\\b":                    "",
+	} {
+		resp, body := ask(t, f.addr, "GET "+sent+" HTTP/1.1\r\nHost: x\r\n\r\n")
+		if want == "" && (resp.StatusCode != 400 || f.meter.of("path") == 0) || want != "" && body != "GET "+want+" " {
+			t.Errorf("%s: %d %q", sent, resp.StatusCode, body)
+		}
+	}
+}

@@ -25,7 +25,8 @@
 // Content-Length and Transfer-Encoding as if it were fine.
 //
 // By file: pool.go and conn.go which connection, head.go what is written,
-// answer.go and body.go what is read, forward.go gated requests (whole, until a
-// deadline), pass.go all others (streamed), trailer.go what comes behind a body,
-// tunnel.go other protocols, breaker.go when not to try.
+// answer.go and body.go what is read, early.go what is heard before all is written,
+// forward.go gated requests (whole, until a deadline), pass.go all others (streamed),
+// trailer.go what comes behind a body, tunnel.go other protocols, breaker.go when not
+// to try.
 package upstream
