@@ -57,10 +57,14 @@ func (p postgres) holds(ctx context.Context, conn *sql.Conn, s *statement, slot 
 			name = s.text // under which pgx finds it when it is run
 		}
 		prepared, err := c.(*stdlib.Conn).Conn().Prepare(ctx, name, s.text)
-		if err == nil {
-			holds = spells(prepared.ParamOIDs[0], slot)
+		if err != nil {
+			return err
 		}
-		return err
+		if got := len(prepared.ParamOIDs); got != s.args {
+			return fmt.Errorf("PostgreSQL reads %d parameters where %d were written", got, s.args)
+		}
+		holds = spells(prepared.ParamOIDs[0], slot)
+		return nil
 	})
 	return holds, err
 }

@@ -194,7 +194,9 @@ func TestAQueryGivesOneRowOfOneColumn(t *testing.T) {
 func TestASourceCannotWrite(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, d database) {
 		d.do("CREATE TABLE slots (slot int PRIMARY KEY, n int)", "INSERT INTO slots VALUES (1, 10)")
-		writes := []string{"UPDATE slots SET n = 99 WHERE slot = ", "DELETE FROM slots WHERE slot = "}
+		writes := []string{
+			"UPDATE slots SET n = 99 WHERE slot = ", "DELETE FROM slots WHERE slot = ", "DELETE FROM slots WHERE slot = ? RETURNING n -- ",
+		}
 		if d.driver == "postgres" {
 			d.do("CREATE FUNCTION take(s int) RETURNS int LANGUAGE sql AS 'UPDATE slots SET n = 99 WHERE slot = s RETURNING n'")
 			writes = []string{
@@ -401,6 +403,8 @@ func TestErrorsKeepThePassword(t *testing.T) {
 		{"mysql", "nobody:x@tcp(127.0.0.1:1)/x?tls=s3cret"},
 		{"mysql", "nobody:x@tcp(127.0.0.1:1)/x?loc=s3cret"},
 		{"sqlite", ":memory:"},
+		{"sqlite", "file::memory:"},
+		{"sqlite", "file:x?mode=memory"},
 		{"sqlite", ""},
 		{"sqlite", "x.db?_pragma=%zzs3cret"},
 		{"sqlite", t.TempDir() + "/missing.db"},
@@ -438,6 +442,18 @@ func TestSQLiteTakesPathsAndURIs(t *testing.T) {
 	}
 	if _, err := os.Stat(d.dsn); !os.IsNotExist(err) {
 		t.Errorf("a look makes %s (%v)", d.dsn, err)
+	}
+}
+
+// A database in memory has no mode=ro.
+func TestASharedSQLiteInMemoryCannotBeWritten(t *testing.T) {
+	d := database{t: t, driver: "sqlite", dsn: "file:lessons?mode=memory&cache=shared", parameter: "?"}.open("sqlite")
+	d.do("CREATE TABLE slots (slot text PRIMARY KEY, n int)", "INSERT INTO slots VALUES ('a', 7)")
+	if got := read(t, d.bySlot(), "a"); got != left(7) {
+		t.Errorf("slot a is %+v, want 7 left", got)
+	}
+	if got, err := d.source("UPDATE slots SET n = 99 WHERE slot = ? RETURNING n").Read(t.Context(), "a"); err == nil {
+		t.Errorf("an UPDATE is run and gives %+v", got)
 	}
 }
 

@@ -18,15 +18,18 @@ type sqlite struct{}
 func openSQLite(dsn string) (*sql.DB, dialect, error) {
 	name, query, _ := strings.Cut(dsn, "?")
 	parameters, err := url.ParseQuery(query)
+	inMemory := name == ":memory:" || name == "file::memory:" || parameters.Get("mode") == "memory"
 	switch {
 	case err != nil:
 		return nil, nil, errors.New("what is behind the question mark is not name=value&…")
-	case name == "" || name == ":memory:":
-		return nil, nil, errors.New("want the path of a database file: one in memory is seen by its own connection only")
+	case name == "":
+		return nil, nil, errors.New("want the path of a database file")
+	case inMemory && parameters.Get("cache") != "shared":
+		return nil, nil, errors.New("want the path of a database file: one in memory is seen by its own connection only, unless cache=shared")
 	case !strings.HasPrefix(name, "file:"):
 		name = "file:" + (&url.URL{Path: name}).EscapedPath()
 	}
-	if parameters.Get("mode") != "memory" {
+	if !inMemory {
 		parameters.Set("mode", "ro")
 	}
 	// A writer may have the file locked for a moment; a look waits, within its time.
