@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"time"
 
 	"github.com/slotgate/slotgate/gate/decision"
@@ -35,6 +36,12 @@ func (j *journey) admit() (*grant, *Reply) {
 		if reply := j.goOn(&d, wait, errAway); reply != nil {
 			return nil, reply
 		}
+	} else if err := j.findHold(&d); err != nil {
+		if reply := j.goOn(&d, wait, err); reply != nil {
+			return nil, reply
+		}
+	} else if d.Pool == "" && !j.dedupedOrLimited() {
+		return nil, j.forwardUnheld()
 	}
 	stale := 0
 	for {
@@ -115,4 +122,26 @@ func (j *journey) question() store.Decide {
 		d.Line = q.lined(d.Slot)
 	}
 	return d
+}
+
+// findHold names the hold that a cancel or confirm means by its reference. A
+// reference that is not known leaves the slot and the subject, if the request has
+// them; else the request takes and frees nothing.
+func (j *journey) findHold(d *store.Decide) error {
+	if j.facts.HoldRef == "" {
+		return nil
+	}
+	slot, hold, err := j.gate.store.Find(context.Background(), d.Pool, j.facts.HoldRef)
+	switch {
+	case err == nil:
+		d.Slot, d.Target = slot, hold
+		j.facts.Slot = slot
+	case !errors.Is(err, store.ErrNoHold):
+		return err
+	case d.Slot == "":
+		d.Pool = ""
+	default:
+		d.Unreferenced = true
+	}
+	return nil
 }

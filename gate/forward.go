@@ -37,6 +37,9 @@ func (j *journey) forward(g *grant) (*Reply, rules.Outcome) {
 			release(answer.Release)
 			continue
 		}
+		if outcome == rules.Booked || outcome == rules.Duplicate {
+			g.reference = rule.ExtractReference(&answer.Response)
+		}
 		return j.answered(g, answer, outcome), outcome
 	}
 }

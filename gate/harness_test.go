@@ -53,6 +53,11 @@ func newFixture(t testing.TB, pool, rule string) *fixture {
 
 func newFixtureYAML(t testing.TB, yaml string) *fixture {
 	t.Helper()
+	return newFixtureTruth(t, yaml, nil)
+}
+
+func newFixtureTruth(t testing.TB, yaml string, truth Truth) *fixture {
+	t.Helper()
 	cfg, faults := rules.Load("test.yaml", []byte(yaml), rules.LoadOptions{})
 	if len(faults.Errors()) > 0 {
 		t.Fatalf("%v\n%s", faults, yaml)
@@ -62,7 +67,7 @@ func newFixtureYAML(t testing.TB, yaml string) *fixture {
 		t.Fatal(err)
 	}
 	f := &fixture{t: t, store: &flaky{Store: memstore.New(memstore.Options{MaxMemory: 1 << 26})}, backend: &backend{}, meter: &meter{}}
-	f.Gate, err = New(Options{Config: cfg, Set: set, Store: f.store, Backend: f.backend, Meter: f.meter, Logger: slog.New(slog.DiscardHandler)})
+	f.Gate, err = New(Options{Config: cfg, Set: set, Store: f.store, Backend: f.backend, Truth: truth, Meter: f.meter, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +87,7 @@ type flaky struct {
 	before func(op string) error // an error is returned without making the call
 	after  func(op string) error // an error replaces the call's own result
 	keys   int                   // watches of a key opened so far
+	asked  int                   // decides that have ended
 }
 
 func (s *flaky) WatchKey(d *store.Decide) store.Watch {
@@ -95,6 +101,12 @@ func (s *flaky) watching() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.keys
+}
+
+func (s *flaky) decided() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
 }
 
 func (s *flaky) set(before, after func(op string) error) {
@@ -122,6 +134,9 @@ func (s *flaky) Decide(ctx context.Context, d *store.Decide) (store.Decided, err
 		return store.Decided{}, err
 	}
 	decided, err := s.Store.Decide(ctx, d)
+	s.mu.Lock()
+	s.asked++
+	s.mu.Unlock()
 	if hooked := after("decide"); hooked != nil {
 		return store.Decided{}, hooked
 	}
@@ -233,17 +248,24 @@ func (f *fixture) book(c call) *Reply {
 	if c.student == "" {
 		c.student = "ann"
 	}
-	body := fmt.Sprintf(`{"student":%q}`, c.student)
+	return f.call("POST", "/lessons/"+c.lesson+"/bookings", fmt.Sprintf(`{"student":%q}`, c.student), c)
+}
+
+// call is one request; of c, its fields and whether its client has gone are used. It
+// returns nil when no rule is for it.
+func (f *fixture) call(method, path, body string, c call) *Reply {
 	req := &Request{
 		Request: rules.Request{
-			Method: "POST", Path: "/lessons/" + c.lesson + "/bookings", Host: "shop.test",
-			Header: []rules.Field{{Name: "Content-Type", Value: "application/json"}},
+			Method: method, Path: path, Host: "shop.test",
 			Client: netip.MustParseAddr("192.0.2.7"),
 		},
 		ID:       "test",
 		ReadBody: func() ([]byte, error) { return []byte(body), nil },
 		Gone:     func() bool { return c.gone != nil && c.gone() },
 		Arrived:  time.Now(),
+	}
+	if body != "" {
+		req.Header = append(req.Header, rules.Field{Name: "Content-Type", Value: "application/json"})
 	}
 	for _, field := range c.fields {
 		name, value, _ := strings.Cut(field, ": ")

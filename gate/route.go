@@ -60,6 +60,9 @@ func newRoute(rule *rules.Rule, cfg *rules.Config) *route {
 	if p := rule.Pool; p != nil {
 		d.Pool = p.Name
 		d.Capacity, d.Truth = capacity(p)
+		if t := p.Capacity.Truth; t != nil {
+			d.Hot, d.Refresh = t.Hot, t.Refresh
+		}
 		r.pendingTTL = p.PendingTTL
 		d.HoldTTL = p.HoldTTL
 		d.Retain = p.Retain
@@ -88,8 +91,12 @@ func capacity(p *rules.Pool) (int64, store.TruthKind) {
 	switch {
 	case p.Capacity.Kind == rules.CapacityNumber:
 		return p.Capacity.Units, store.NoTruth
+	case p.Capacity.Truth == nil:
+		return store.Learned, store.NoTruth
+	case p.Capacity.Recovers():
+		return store.Learned, store.TruthRemaining
 	}
-	return store.Learned, store.NoTruth
+	return store.Learned, store.TruthTotal
 }
 
 func (r *route) mode() int32 { return r.setMode.Load() }

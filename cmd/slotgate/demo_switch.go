@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
@@ -32,72 +33,90 @@ func (s *switchedStore) reach(op string) error {
 	return nil
 }
 
-func (s *switchedStore) Decide(ctx context.Context, d *store.Decide) (store.Decided, error) {
-	if err := s.reach("decide"); err != nil {
-		return store.Decided{}, err
+// reach makes a call of the store, or fails as op if the store is away.
+func reach[T any](s *switchedStore, op string, call func() (T, error)) (T, error) {
+	if err := s.reach(op); err != nil {
+		var none T
+		return none, err
 	}
-	return s.Store.Decide(ctx, d)
+	return call()
+}
+
+func reach2[T, U any](s *switchedStore, op string, call func() (T, U, error)) (t T, u U, err error) {
+	if err = s.reach(op); err == nil {
+		t, u, err = call()
+	}
+	return t, u, err
+}
+
+func (s *switchedStore) Decide(ctx context.Context, d *store.Decide) (store.Decided, error) {
+	return reach(s, "decide", func() (store.Decided, error) { return s.Store.Decide(ctx, d) })
 }
 
 func (s *switchedStore) Settle(ctx context.Context, t *store.Settle) (store.Settled, error) {
-	if err := s.reach("settle"); err != nil {
-		return store.Settled{}, err
-	}
-	return s.Store.Settle(ctx, t)
+	return reach(s, "settle", func() (store.Settled, error) { return s.Store.Settle(ctx, t) })
 }
 
 func (s *switchedStore) Slot(ctx context.Context, q store.SlotQuery) (store.Slot, error) {
-	if err := s.reach("slot"); err != nil {
-		return store.Slot{}, err
-	}
-	return s.Store.Slot(ctx, q)
+	return reach(s, "slot", func() (store.Slot, error) { return s.Store.Slot(ctx, q) })
 }
 
-func (s *switchedStore) Slots(ctx context.Context, q store.SlotQuery, cursor string, limit int) ([]store.Slot, string, error) {
-	if err := s.reach("slots"); err != nil {
-		return nil, "", err
-	}
-	return s.Store.Slots(ctx, q, cursor, limit)
+func (s *switchedStore) Slots(ctx context.Context, q store.SlotQuery, cursor string, limit int) (slots []store.Slot, next string, err error) {
+	return reach2(s, "slots", func() ([]store.Slot, string, error) { return s.Store.Slots(ctx, q, cursor, limit) })
 }
 
 func (s *switchedStore) Change(ctx context.Context, q store.SlotQuery, c store.SlotChange) (store.Slot, error) {
-	if err := s.reach("change"); err != nil {
-		return store.Slot{}, err
-	}
-	return s.Store.Change(ctx, q, c)
+	return reach(s, "change", func() (store.Slot, error) { return s.Store.Change(ctx, q, c) })
 }
 
 func (s *switchedStore) Release(ctx context.Context, q store.SlotQuery, hold string) (decision.HoldState, error) {
-	if err := s.reach("release"); err != nil {
-		return 0, err
-	}
-	return s.Store.Release(ctx, q, hold)
+	return reach(s, "release", func() (decision.HoldState, error) { return s.Store.Release(ctx, q, hold) })
 }
 
 func (s *switchedStore) Ledger(ctx context.Context, pool, slot string, limit int) ([]store.Entry, error) {
-	if err := s.reach("ledger"); err != nil {
-		return nil, err
+	return reach(s, "ledger", func() ([]store.Entry, error) { return s.Store.Ledger(ctx, pool, slot, limit) })
+}
+
+func (s *switchedStore) Look(ctx context.Context, l *store.Look) (store.Looked, error) {
+	return reach(s, "look", func() (store.Looked, error) { return s.Store.Look(ctx, l) })
+}
+
+func (s *switchedStore) Apply(ctx context.Context, r *store.Reading) (store.Applied, error) {
+	return reach(s, "apply", func() (store.Applied, error) { return s.Store.Apply(ctx, r) })
+}
+
+func (s *switchedStore) Due(ctx context.Context, pool string, most int, lease time.Duration) ([]string, time.Duration, error) {
+	return reach2(s, "due", func() ([]string, time.Duration, error) { return s.Store.Due(ctx, pool, most, lease) })
+}
+
+func (s *switchedStore) Lead(ctx context.Context, pool, who string, ttl time.Duration) (fence int64, ok bool, err error) {
+	return reach2(s, "lead", func() (int64, bool, error) { return s.Store.Lead(ctx, pool, who, ttl) })
+}
+
+func (s *switchedStore) Find(ctx context.Context, pool, reference string) (slot, hold string, err error) {
+	return reach2(s, "find", func() (string, string, error) { return s.Store.Find(ctx, pool, reference) })
+}
+
+// once makes a call that returns nothing but its error.
+func (s *switchedStore) once(op string, call func() error) error {
+	if err := s.reach(op); err != nil {
+		return err
 	}
-	return s.Store.Ledger(ctx, pool, slot, limit)
+	return call()
+}
+
+func (s *switchedStore) Resign(ctx context.Context, pool, who string) error {
+	return s.once("resign", func() error { return s.Store.Resign(ctx, pool, who) })
 }
 
 func (s *switchedStore) Touch(ctx context.Context, t *store.Touch) error {
-	if err := s.reach("touch"); err != nil {
-		return err
-	}
-	return s.Store.Touch(ctx, t)
+	return s.once("touch", func() error { return s.Store.Touch(ctx, t) })
 }
 
 func (s *switchedStore) Resume(ctx context.Context, q store.SlotQuery, gate string) error {
-	if err := s.reach("resume"); err != nil {
-		return err
-	}
-	return s.Store.Resume(ctx, q, gate)
+	return s.once("resume", func() error { return s.Store.Resume(ctx, q, gate) })
 }
 
 func (s *switchedStore) Ping(ctx context.Context) error {
-	if err := s.reach("ping"); err != nil {
-		return err
-	}
-	return s.Store.Ping(ctx)
+	return s.once("ping", func() error { return s.Store.Ping(ctx) })
 }
