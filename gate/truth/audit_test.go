@@ -115,6 +115,26 @@ func TestAuditDoesNotTakeABookingUnderWayForDamage(t *testing.T) {
 	})
 }
 
+// A gate that passed a booking through while the store was away has lag to say so.
+func TestABookingIsWithoutAdmissionOnlyAfterLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newBackend(6))
+		b.truth().Lag = 5 * time.Second
+		o := b.options("gate-a")
+		o.Lister = b.backend
+		p := b.open(o)
+		b.lesson(p, "1", 1)
+		time.Sleep(time.Minute)
+		b.backend.book("1", "walk-in")
+		for want := range 2 {
+			if got := b.audit(p); got.Damages != want {
+				t.Errorf("%d damages, want %d: %+v", got.Damages, want, got.Findings)
+			}
+			time.Sleep(b.truth().Lag + time.Second)
+		}
+	})
+}
+
 func TestAuditNeedsAList(t *testing.T) {
 	b := newBench(t, newBackend(6))
 	if _, err := b.pool().Audit(t.Context(), AuditOptions{}); err == nil || !strings.Contains(err.Error(), "bookings.query") {
