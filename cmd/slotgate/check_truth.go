@@ -24,12 +24,12 @@ func writeTruth(table io.Writer, pools map[string]*rules.PoolConfig) {
 			fmt.Fprintln(table, "\nTRUTH\tSOURCE\tMEANS\tREFRESH\tHOT\tMAX RATE\tLAG\tTIMEOUT\tBOOKINGS\tREPORT")
 			headed = true
 		}
-		row(table, name, source(t), means(t), rules.FormatDuration(t.Refresh), rules.FormatDuration(t.Hot), t.MaxRate.String(),
+		row(table, name, truthSource(t), means(t), rules.FormatDuration(t.Refresh), rules.FormatDuration(t.Hot), t.MaxRate.String(),
 			rules.FormatDuration(t.Lag), rules.FormatDuration(t.Timeout), bookings(t), report(t))
 	}
 }
 
-func source(t *rules.TruthConfig) string {
+func truthSource(t *rules.TruthConfig) string {
 	if t.SQL != nil {
 		return t.SQL.String()
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/store/memstore"
 	"github.com/slotgate/slotgate/gate/store/redisstore"
+	"github.com/slotgate/slotgate/gate/truth"
+	"github.com/slotgate/slotgate/gate/truth/source"
 	"github.com/slotgate/slotgate/gate/upstream"
 	"github.com/slotgate/slotgate/rules"
 )
@@ -36,6 +38,7 @@ type service struct {
 	log     *slog.Logger
 	metrics *admin.Metrics
 	store   store.Store
+	truth   *truth.Engine
 	backend *upstream.Client
 	gate    *gate.Gate
 	edge    *edge.Server
@@ -66,6 +69,7 @@ func (s *service) serve(signals <-chan os.Signal) error {
 		background.Wait()
 	}()
 
+	s.truth.Start()
 	failed := make(chan error, 2)
 	background.Go(func() { failed <- s.edge.Serve(s.clients) })
 	background.Go(func() { failed <- s.admin.Serve(s.operators) })
@@ -104,12 +108,20 @@ func (s *service) wire() (err error) {
 	if err != nil {
 		return err
 	}
+	s.truth, err = truth.Open(s.config, truth.EngineOptions{
+		Store: s.store, Meter: s.metrics, Logger: s.log,
+		Source: source.Options{URL: s.config.Upstream.URL, Log: s.log},
+	})
+	if err != nil {
+		return err
+	}
 	set, err := rules.NewSet(s.config)
 	if err != nil {
 		return err
 	}
 	s.gate, err = gate.New(gate.Options{
-		Config: s.config, Set: set, Store: s.store, Backend: s.backend, Meter: s.metrics, Logger: s.log,
+		Config: s.config, Set: set, Store: s.store, Backend: s.backend, Truth: s.truth,
+		Meter: s.metrics, Logger: s.log,
 	})
 	if err != nil {
 		return err
@@ -122,7 +134,7 @@ func (s *service) wire() (err error) {
 		return err
 	}
 	s.admin, err = admin.New(admin.Options{
-		Gate: s.gate, Slots: s.store, Metrics: s.metrics, Version: build.version,
+		Gate: s.gate, Slots: s.store, Truth: s.truth, Metrics: s.metrics, Version: build.version,
 		Listen: s.config.Admin.Listen, Token: s.config.Admin.Token, Logger: s.log,
 	})
 	return err
@@ -228,6 +240,9 @@ func (s *service) close() {
 	}
 	if s.gate != nil {
 		s.gate.Close(now) // again, or without a drain
+	}
+	if s.truth != nil {
+		s.truth.Close()
 	}
 	if s.backend != nil {
 		s.backend.Close()

@@ -36,6 +36,7 @@ type Metrics struct {
 	oversold  *prometheus.CounterVec
 	refusals  *prometheus.CounterVec
 	holds     *prometheus.GaugeVec
+	truth     truthMetrics
 	tunnels   prometheus.Gauge
 
 	byRule sync.Map // name → *ruleSeries
@@ -77,11 +78,9 @@ func NewMetrics(config *rules.Config, version, commit string) *Metrics {
 		Help: "1 while the configuration in effect is the last one that was asked for.",
 	})
 	reload.Set(1)
-	drift := counters("slotgate_drift_units", "Units by which looks at the backend's truth had to change slots.", "pool")
-
 	m.registry.MustRegister(
 		m.requests, m.outcomes, m.total, m.inGate, m.upstream, m.store, m.storeErrs,
-		m.oversold, m.refusals, m.holds, m.tunnels, build, reload, drift,
+		m.oversold, m.refusals, m.holds, m.tunnels, build, reload,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	for _, rule := range config.Rules {
@@ -89,8 +88,8 @@ func NewMetrics(config *rules.Config, version, commit string) *Metrics {
 	}
 	for pool := range config.Pools {
 		m.oversold.WithLabelValues(pool)
-		drift.WithLabelValues(pool)
 	}
+	m.registerTruth(config)
 	for _, kind := range []store.ErrorKind{store.KindTimeout, store.KindConnection, store.KindFull, store.KindReply, store.KindServer, store.KindClosed, degrade.KindOpen} {
 		m.storeErrs.WithLabelValues(string(kind))
 	}
