@@ -176,6 +176,25 @@ func TestReconcileTellsOversoldAndTwice(t *testing.T) {
 	})
 }
 
+func TestAMarkThatIsRightIsNoDifference(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newBackend(6))
+		p := b.pool()
+		b.lesson(p, "1", 5)
+		b.backend.book("1", "outside")
+		d, got := b.decide("1", "late")
+		b.settle(settlement(&d, &got, rules.SoldOut))
+		time.Sleep(time.Second)
+		p.Load(t.Context(), "1")
+		if s := b.slot("1"); s.Full == 0 {
+			t.Fatal("the slot is not marked full")
+		}
+		if got := b.reconcile(p, ReconcileOptions{}); got.Differences != 0 {
+			t.Errorf("found %q", found(got))
+		}
+	})
+}
+
 func TestReconcileDoesNotTakeTrafficForDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, newBackend(6))
