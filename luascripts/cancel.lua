@@ -7,7 +7,8 @@
 -- and 0 for nothing. An entry goes when it is settled, or with the first cancel that comes
 -- COPY_WINDOW after its lease.
 
-local CANCEL, CONFIRM = 'c', 'f'
+local CANCEL = 'c'
+local CONFIRM = 'f'
 
 local function cancels_unpack(packed)
   local list = {}

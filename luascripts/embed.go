@@ -8,9 +8,12 @@
 package luascripts
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"embed"
 	"encoding/hex"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -21,7 +24,8 @@ var files embed.FS
 type Script struct {
 	Name   string
 	Source string
-	SHA1   string // lower-case hex
+	SHA1   string   // lower-case hex
+	parts  []string // the files it is made of
 }
 
 var slotParts = []string{"clock", "bounds", "finished", "hold", "truth", "cancel", "slot", "subject", "hold_moves", "slot_save", "full"}
@@ -52,19 +56,18 @@ func All() []*Script {
 // assemble puts the parts in front of an entry. The first line makes Redis refuse
 // keys of several cluster slots, and memory shortage before the script starts.
 func assemble(entry string, parts []string, more ...string) *Script {
-	var source strings.Builder
-	source.WriteString("#!lua\n")
-	for _, names := range [][]string{parts, more, {entry}} {
-		for _, name := range names {
-			text, err := files.ReadFile(name + ".lua")
-			if err != nil {
-				panic(err) // a file that was not embedded: caught by any test
-			}
-			source.Write(withoutComments(text))
+	all := slices.Concat(parts, more, []string{entry})
+	var body bytes.Buffer
+	for _, name := range all {
+		text, err := files.ReadFile(name + ".lua")
+		if err != nil {
+			panic(err) // a file that was not embedded: caught by any test
 		}
+		body.Write(withoutComments(text))
 	}
-	sum := sha1.Sum([]byte(source.String()))
-	return &Script{Name: entry, Source: source.String(), SHA1: hex.EncodeToString(sum[:])}
+	source := "#!lua\n" + withoutConstants(body.String())
+	sum := sha1.Sum([]byte(source))
+	return &Script{Name: entry, Source: source, SHA1: hex.EncodeToString(sum[:]), parts: all}
 }
 
 // withoutComments drops lines that are comments or blank, which Redis need not be
@@ -77,4 +80,26 @@ func withoutComments(text []byte) []byte {
 		}
 	}
 	return kept
+}
+
+var (
+	constant = regexp.MustCompile(`(?m)^local ([A-Z][A-Z_]+) = (-?\d+(?: \^ \d+)?|'[^'\n]*')(?: +--.*)?\n`)
+	word     = regexp.MustCompile(`'[^'\n]*'|[A-Za-z_]\w*`)
+)
+
+// withoutConstants puts the value of each constant, a number or text that a line of its
+// own names in capitals, where it is used. Redis runs a script from its first line for
+// each call, and makes all its functions anew: in each of them a constant would be one
+// more variable to be found.
+func withoutConstants(source string) string {
+	values := map[string]string{}
+	for _, found := range constant.FindAllStringSubmatch(source, -1) {
+		values[found[1]] = "(" + found[2] + ")"
+	}
+	return word.ReplaceAllStringFunc(constant.ReplaceAllString(source, ""), func(word string) string {
+		if value, ok := values[word]; ok {
+			return value
+		}
+		return word
+	})
 }

@@ -3,6 +3,7 @@ package luascripts
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -73,6 +74,19 @@ func TestBoundsAreTheContractsOwn(t *testing.T) {
 	}
 }
 
+func TestConstantsStandWhereTheyAreUsed(t *testing.T) {
+	got := withoutConstants(strings.Join([]string{
+		"local FEW = 3         -- of something", "local ZONE = 2 ^ 52", "local NAME = 'a-b'", "local NEGATIVE = -1",
+		"local RUN, NOW = string.match(x, 'FEW')", "local later = ZONE + FEW * FEWER - s.FEWEST", "return NAME .. 'NAME' .. NEGATIVE", "",
+	}, "\n"))
+	want := strings.Join([]string{
+		"local RUN, NOW = string.match(x, 'FEW')", "local later = (2 ^ 52) + (3) * FEWER - s.FEWEST", "return ('a-b') .. 'NAME' .. (-1)", "",
+	}, "\n")
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // A part that no script uses is dead code.
 func TestEveryFileIsPartOfAScript(t *testing.T) {
 	entries, err := files.ReadDir(".")
@@ -80,14 +94,9 @@ func TestEveryFileIsPartOfAScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		text, err := files.ReadFile(entry.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		part, used := string(withoutComments(text)), false
-		for _, script := range All() {
-			used = used || strings.Contains(script.Source, part)
-		}
+		used := slices.ContainsFunc(All(), func(script *Script) bool {
+			return slices.Contains(script.parts, strings.TrimSuffix(entry.Name(), ".lua"))
+		})
 		if !used {
 			t.Errorf("%s is part of no script", entry.Name())
 		}

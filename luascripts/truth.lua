@@ -16,7 +16,9 @@
 --   looking  when, in µs, the latest look began
 --   pending  units of pending holds       hot, refresh  as the latest call said
 
-local NO_TRUTH, TRUTH_TOTAL, TRUTH_REMAINING = '0', '1', '2'
+local NO_TRUTH = '0'
+local TRUTH_TOTAL = '1'
+local TRUTH_REMAINING = '2'
 local TRUTH_STATE = '^(-?%d*)|(-?%d+)|(%d+)|(%d+)|(%w*)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'
 
 local function truth_unpack(packed, key)
