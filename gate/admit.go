@@ -115,6 +115,7 @@ func (j *journey) question() store.Decide {
 	d.Scope, d.Fingerprint = j.facts.Scope, j.facts.Fingerprint
 	d.BareReplay = len(j.facts.Key) >= bareReplayKey
 	d.Client = j.facts.Client
+	d.Charged = len(j.limits) > 0 // decided before, and too late to be used
 	if j.route.waits {
 		d.Wait = j.route.twinWait
 	}
