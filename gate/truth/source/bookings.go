@@ -85,8 +85,6 @@ func spelling(value any) string {
 		return string(v)
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64)
-	case [16]byte: // pgx: uuid
-		return fmt.Sprintf("%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:])
 	}
 	return fmt.Sprint(value)
 }
