@@ -50,6 +50,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		{[]string{"now"}, 2, `unexpected argument "now"`},
 		{[]string{"--lessons", "-1"}, 1, "0 or more"},
 		{[]string{"--db", "postgres://127.0.0.1:1/db"}, 1, "127.0.0.1:1"},
+		{[]string{"--db", "mysql://root@127.0.0.1:1/db"}, 1, "127.0.0.1:1"},
 		{[]string{"--listen", taken.Addr().String()}, 1, "address already in use"},
 	} {
 		var stdout, stderr bytes.Buffer
