@@ -65,8 +65,8 @@
 //     says how far the slot is over its capacity). A hold never seen is created
 //     confirmed.
 //   - duplicate: as booked, unless another confirmed hold of the subject stands on
-//     the slot: then released (H1). A hold never seen is not created: the booking
-//     that it is a duplicate of has a settlement of its own.
+//     the slot: then as refused (H1, H2). A hold never seen is not created: the
+//     booking that it is a duplicate of has a settlement of its own.
 //   - refused, sold_out, busy, never_sent: the attempt is struck out; when none is
 //     left unanswered the hold is released and its units are free, else hold and
 //     key become unknown (H2). sold_out also marks the slot full for Units or
@@ -121,8 +121,9 @@
 // the hold that decide named and on nothing else (H10), whether that decide is still
 // remembered or not:
 //
-//   - Cancel, done: a confirmed or pending hold is released; with attempts unanswered
-//     it becomes unknown instead, for HoldTTL (H8, H11). Its units are free, except
+//   - Cancel, done: a confirmed or pending hold is released; with attempts unanswered,
+//     now or at the cancel's decide, it becomes unknown instead, for HoldTTL: one of
+//     them may have been booked after the cancel (H8, H11). Its units are free, except
 //     that with TruthRemaining a cancel that is settled after its lease, or whose
 //     decide is not remembered, moves no units (the hold goes, the look finds them);
 //     nor does one of a hold that an earlier cancel left without an answer, settled

@@ -16,6 +16,7 @@ type cancel struct {
 	action  store.Action
 	subject string
 	hold    string // that it means, "" none
+	doubt   bool   // its hold had attempts unanswered when it was decided
 	lease   int64
 	awaited bool // in the queue of those that run
 	settled bool
@@ -159,6 +160,9 @@ func (q *question) ofCancel() {
 	if !q.reserve(q.slotSize() + c.cost + q.keySize()) {
 		return
 	}
+	if h := q.slot.hold(c.hold); h != nil {
+		c.doubt = h.unanswered()
+	}
 	q.see()
 	q.slot.cost += c.cost
 	q.slot.cancels.start(c)
@@ -186,7 +190,7 @@ func (r *report) ofCancel() {
 			r.got.Look = true
 		case r.s.Outcome != rules.Done:
 		case r.s.Action == store.Cancel && h.stands():
-			r.cancel(h, c.lease <= r.now)
+			r.cancel(h, c.doubt, c.lease <= r.now)
 		case r.s.Action == store.Confirm && (h.state == decision.Pending || h.state == decision.Lapsed || h.unpaid):
 			r.confirm(h, decision.Confirmed)
 		}
@@ -200,10 +204,10 @@ func (r *report) ofCancel() {
 	}
 }
 
-// cancel frees a booked hold, or leaves it in doubt while an attempt of it may yet
-// be booked (H8).
-func (r *report) cancel(h *hold, late bool) {
-	if h.unanswered() {
+// cancel frees a booked hold, or leaves it in doubt where an attempt of it may be
+// booked, or has been since the cancel was decided (H8).
+func (r *report) cancel(h *hold, doubt, late bool) {
+	if doubt || h.unanswered() {
 		r.move(h, decision.HoldUnknown, r.now+int64(r.s.HoldTTL), r.cause())
 		return
 	}

@@ -145,7 +145,7 @@ func (r *report) next(h *hold) decision.HoldState {
 		return r.booked()
 	case !h.state.Open():
 		return h.state
-	case r.s.Outcome != rules.Duplicate && h.unanswered():
+	case h.unanswered():
 		return decision.HoldUnknown // H2
 	}
 	return decision.Released

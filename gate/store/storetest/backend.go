@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/slotgate/slotgate/rules"
@@ -60,6 +62,9 @@ func (b *backend) run(j *job, refuse bool) {
 		j.answer = rules.Booked
 	}
 }
+
+// booked lists the subjects that have a booking.
+func (b *backend) booked() []string { return slices.Sorted(maps.Keys(b.bookings)) }
 
 func (b *backend) cancel(subject string) {
 	b.left += b.bookings[subject]

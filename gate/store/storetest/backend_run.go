@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	backendRuns     = 150 // unless -rapid.checks says otherwise
+	backendRuns     = 300 // unless -rapid.checks says otherwise
 	backendSoakRuns = 5000
-	backendOps      = 120
+	backendOps      = 100
 )
 
 // RunBackend holds a store whose counters follow truth to its promise: whatever the
@@ -61,7 +61,7 @@ type world struct {
 	done    []*store.Reading // copies of applies
 	reads   []reading        // what truth has shown, for sources that lag
 	unseen  int64            // units booked outside that no applied look has read
-	applied *sighting
+	inDoubt map[string]bool  // holds that a cancel left unknown: what may become of them is at the backend
 }
 
 // forward is a request that was admitted and what the backend makes of it.
@@ -85,7 +85,7 @@ type reading struct {
 }
 
 func newWorld(t *rapid.T, h *Harness) *world {
-	w := &world{T: t, Harness: h}
+	w := &world{T: t, Harness: h, inDoubt: map[string]bool{}}
 	w.bookings, w.consoled = map[string]int64{}, map[string]bool{}
 	w.left = rapid.Int64Range(1, 4).Draw(t, "units")
 	w.checks = rapid.Bool().Draw(t, "checks")
@@ -112,21 +112,37 @@ func (w *world) gate() store.Store {
 // step lets one thing happen.
 func (w *world) step() {
 	switch op := rapid.SampledFrom([]string{ // rapid draws from the front more often
-		"request", "run", "settle", "look", "read", "apply", "request", "run", "settle", "cancel", "retry", "outside",
-		"advance", "leave", "copy", "copy apply", "console", "run", "settle", "read", "apply",
+		"request", "finish", "cancel", "lose a cancel", "look", "read", "apply", "leave and retry", "run", "settle", "finish", "cancel",
+		"look", "read", "apply", "request", "advance", "leave", "retry", "outside", "console", "copy", "copy apply",
 	}).Draw(w.T, "op"); op {
 	case "request":
-		w.request(rapid.IntRange(1, 6).Draw(w.T, "subject"))
+		w.request(rapid.IntRange(1, 4).Draw(w.T, "subject"))
 	case "retry":
 		if f := w.draw(func(f *forward) bool { return f.d.Action == store.Book && !f.settledWith(rules.Booked) }); f != nil {
 			w.decide(again(f.d))
 		}
 	case "cancel":
-		w.cancelOf(rapid.IntRange(1, 6).Draw(w.T, "subject"))
+		w.cancelOf()
+	case "lose a cancel": // it is done, and its answer is late or never read
+		if f := w.cancelOf(); f != nil {
+			w.answer(f)
+			if rapid.Bool().Draw(w.T, "left") {
+				w.settle(f, rules.Unknown)
+			}
+		}
 	case "run":
 		if f := w.draw(func(f *forward) bool { return f.job.pending() }); f != nil {
-			w.run(f.job, rapid.SampledFrom([]bool{false, false, false, true}).Draw(w.T, "refuse"))
-			w.Logf("backend: %s %s: %s, %d left", f.d.ID, f.d.Subject, f.job.answer, w.left)
+			w.answer(f)
+		}
+	case "finish":
+		if f := w.draw(func(f *forward) bool { return f.job.pending() && !f.settled }); f != nil {
+			w.answer(f)
+			w.settle(f, f.job.answer)
+		}
+	case "leave and retry":
+		if f := w.draw(func(f *forward) bool { return f.d.Action == store.Book && f.job.pending() && !f.settled }); f != nil {
+			w.settle(f, rules.Unknown)
+			w.decide(again(f.d))
 		}
 	case "settle":
 		if f := w.draw(func(f *forward) bool { return !f.settled && f.job.answer != rules.NoOutcome }); f != nil {
@@ -185,7 +201,7 @@ func (f *forward) settledWith(o rules.Outcome) bool { return f.settled && f.job.
 func (w *world) request(subject int) {
 	d := w.config
 	d.ID, d.Subject, d.Units = newID(), fmt.Sprintf("s%d", subject), 1
-	if subject > 4 {
+	if subject == 4 {
 		d.Units = 2
 	}
 	d.Key = "key of " + d.ID
@@ -193,25 +209,39 @@ func (w *world) request(subject int) {
 	w.decide(&d)
 }
 
-func (w *world) cancelOf(subject int) {
+// cancelOf cancels for a subject that has a booking, or now and then for any.
+func (w *world) cancelOf() *forward {
+	subjects := w.booked()
+	if len(subjects) == 0 || rapid.SampledFrom([]bool{false, false, false, true}).Draw(w.T, "of any") {
+		subjects = []string{"s1", "s2", "s3"}
+	}
 	d := w.config
-	d.ID, d.Subject, d.Action, d.Rule, d.Group = newID(), fmt.Sprintf("s%d", subject), store.Cancel, "cancel", "cancel"
-	w.decide(&d)
+	d.ID, d.Subject = newID(), rapid.SampledFrom(subjects).Draw(w.T, "subject")
+	d.Action, d.Rule, d.Group = store.Cancel, "cancel", "cancel"
+	return w.decide(&d)
+}
+
+// answer lets the backend get to a request.
+func (w *world) answer(f *forward) {
+	w.run(f.job, rapid.SampledFrom([]bool{false, false, false, true}).Draw(w.T, "refuse"))
+	w.Logf("backend: %s %s: %s, %d left", f.d.ID, f.d.Subject, f.job.answer, w.left)
 }
 
 // decide sends what is admitted to the backend.
-func (w *world) decide(d *store.Decide) {
+func (w *world) decide(d *store.Decide) *forward {
 	got, err := w.gate().Decide(context.Background(), d)
 	if err != nil {
 		w.Fatalf("decide: %v", err)
 	}
 	w.Logf("decide %s %s %d units, cancel %t: %s hold %s", d.ID, d.Subject, d.Units, d.Action == store.Cancel, got.Verdict, got.Hold)
 	if got.Verdict != decision.Admitted {
-		return
+		return nil
 	}
 	j := &job{subject: d.Subject, units: d.Units, cancels: d.Action == store.Cancel, deadline: w.now + d.HoldTTL - w.lag}
 	w.backend.send(j)
-	w.sent = append(w.sent, &forward{d: d, got: got, job: j})
+	f := &forward{d: d, got: got, job: j}
+	w.sent = append(w.sent, f)
+	return f
 }
 
 // settle reports what the gate has heard. An answer that it did not wait for may
@@ -229,18 +259,17 @@ func (w *world) report(s *store.Settle) {
 		w.Fatalf("settle: %v", err)
 	}
 	w.Logf("settle %s of %s: %s: %+v", s.ID, s.Hold, s.Outcome, got)
+	if s.Action == store.Cancel && got.Hold == decision.HoldUnknown {
+		w.inDoubt[s.Hold] = true
+	}
 }
 
 // console cancels a booking in the backend's own console.
 func (w *world) console() {
-	var booked []string
-	for subject := range w.bookings {
-		booked = append(booked, subject)
-	}
+	booked := w.booked()
 	if len(booked) == 0 {
 		return
 	}
-	slices.Sort(booked)
 	subject := rapid.SampledFrom(booked).Draw(w.T, "booking")
 	w.backend.cancel(subject)
 	w.consoled[subject] = true
@@ -357,7 +386,7 @@ func (w *world) available() (units int64, open map[string]int64, known bool) {
 	}
 	open = map[string]int64{}
 	for _, h := range got.Holds {
-		if h.State.Open() {
+		if h.State.Open() && !w.inDoubt[h.ID] {
 			open[h.Subject] = max(open[h.Subject], h.Units)
 		}
 	}

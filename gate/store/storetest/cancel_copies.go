@@ -217,6 +217,22 @@ var cancelCopyTests = []test{
 		}
 		f.units(d, 0, 2)
 	}},
+	{"H8: an attempt that turns out booked before the cancel is settled may have been booked after it", func(f *fixture) {
+		d := request(withSubject("s"), withKey("k"), retrying, withCapacity(1))
+		first := f.admit(d)
+		f.settle(d, first, rules.Unknown)
+		retry := again(d)
+		f.settle(retry, f.admit(retry), rules.Booked)
+		c := cancelOf(d)
+		got := f.meant(c, d.ID)
+		f.settle(d, first, rules.Booked)
+		if settled := f.settle(c, got, rules.Done); settled.Hold != decision.HoldUnknown {
+			f.Fatalf("settled %+v", settled)
+		}
+		f.expect(decision.SoldOut, again(d, withSubject("other"), withKey("")))
+		f.Advance(holdTTL + moment)
+		f.units(d, 0, 0)
+	}},
 	{"H8: an attempt that turns out booked after the cancel is counted", func(f *fixture) {
 		d := request(withSubject("s"), withKey("k"), retrying, withCapacity(1))
 		first := f.admit(d)

@@ -40,7 +40,7 @@ func (m *model) settle(s *store.Settle) (want store.Settled) {
 		want.Late = h.gone()
 		m.move(h, decision.Confirmed)
 	case !h.state.Open():
-	case s.Outcome == rules.Duplicate || !h.unanswered(): // H1, H2
+	case !h.unanswered(): // H1, H2
 		m.move(h, decision.Released)
 	default: // H2
 		m.move(h, decision.HoldUnknown)

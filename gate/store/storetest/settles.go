@@ -100,6 +100,22 @@ var settleTests = []test{
 		f.units(first, 1, 0)
 		f.expect(decision.Replay, again(first))
 	}},
+	{"H2: a duplicate releases nothing while another attempt of its hold is unanswered", func(f *fixture) {
+		d := request(withSubject("s"), withKey("k"), retrying, withCapacity(9))
+		first := f.admit(d)
+		f.settle(d, first, rules.Unknown) // it is booked if the other's booking is cancelled
+		f.finish(rules.Booked, again(d, withKey("")))
+		retry := again(d)
+		if got := f.settle(retry, f.admit(retry), rules.Duplicate); got.Hold != decision.HoldUnknown {
+			f.Fatalf("settled %+v", got)
+		}
+		f.units(d, 1, 1)
+		f.expect(decision.OutcomeUnknown, again(d, func(d *store.Decide) { d.RetryUnknown = false }))
+		if got := f.settle(d, first, rules.Duplicate); got.Hold != decision.Released {
+			f.Fatalf("settled %+v", got)
+		}
+		f.units(d, 1, 0)
+	}},
 	{"H1: duplicate releases where another confirmed hold of the subject stands", func(f *fixture) {
 		first, second := request(withSubject("s"), withKey("a")), request(withSubject("s"), withKey("b"))
 		f.finish(rules.Booked, first)
