@@ -1,10 +1,10 @@
 -- Cancels and confirms that run on a slot (gate/store, "Cancel and confirm"): the
 -- field c, entries joined by commas of
 --
---   id:kind:hold:units:lease:subject hash
+--   id:kind:hold:open:lease:subject hash
 --
--- kind is c for a cancel, f for a confirm; hold and its units are what it means, ""
--- and 0 for nothing. An entry goes when it is settled, or with the first cancel that comes
+-- kind is c for a cancel, f for a confirm; hold is what it means, "" nothing; open is 1
+-- where that had attempts unanswered when the cancel was decided. An entry goes when it is settled, or with the first cancel that comes
 -- COPY_WINDOW after its lease.
 
 local CANCEL = 'c'
@@ -12,9 +12,9 @@ local CONFIRM = 'f'
 
 local function cancels_unpack(packed)
   local list = {}
-  for id, kind, hold, units, lease, subject in
-    string.gmatch(packed, '([^:,]+):(%a):([^:,]*):(%d+):(%d+):([^:,]*)') do
-    list[#list + 1] = { id = id, kind = kind, hold = hold, units = tonumber(units), lease = tonumber(lease),
+  for id, kind, hold, open, lease, subject in
+    string.gmatch(packed, '([^:,]+):(%a):([^:,]*):([01]):(%d+):([^:,]*)') do
+    list[#list + 1] = { id = id, kind = kind, hold = hold, open = open == '1', lease = tonumber(lease),
       subject = subject }
   end
   return list
@@ -23,7 +23,7 @@ end
 local function cancels_pack(list)
   local packed = {}
   for i, c in ipairs(list) do
-    packed[i] = table.concat({ c.id, c.kind, c.hold, int(c.units), int(c.lease), c.subject }, ':')
+    packed[i] = table.concat({ c.id, c.kind, c.hold, c.open and '1' or '0', int(c.lease), c.subject }, ':')
   end
   return table.concat(packed, ',')
 end

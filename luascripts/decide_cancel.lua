@@ -78,6 +78,6 @@ local function cancel_admit(d, r, s)
   local h = d.meant
   r.verdict, r.hold = 'admitted', h and h.id or ''
   s.cancels[#s.cancels + 1] = { id = d.id, kind = d.confirms and CONFIRM or CANCEL, hold = r.hold,
-    units = h and h.units or 0, lease = s.now + d.lease, subject = d.whose }
+    open = h ~= nil and #h.attempts > 0, lease = s.now + d.lease, subject = d.whose }
   s.recalled = true
 end

@@ -18,8 +18,8 @@ local function settle_cancel(d, r, s)
 
   local function cancel()
     if not hold_is_booked(h) then return end
-    if #h.attempts > 0 then
-      -- One of them may book again (H8, H11).
+    if #h.attempts > 0 or running and running.open then
+      -- One of them may book again, or may have done so since (H8, H11).
       h.expires = d.keep_unknown and 0 or s.now + d.hold_ttl
       slot_move(s, h, 'unknown', 'cancel')
       return

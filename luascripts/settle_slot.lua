@@ -9,7 +9,6 @@ local function settled_state(d, s, h, others)
     local others_booked = h.subject == '' and 0 or slot_subject(s, h.subject).booked
     if h.state == 'confirmed' then others_booked = others_booked - 1 end
     if others_booked == 0 then return booked end -- H1
-    return hold_is_open(h) and 'released' or h.state
   end
   if outcome == 'booked' or outcome == 'done' then return booked end
   if not hold_is_open(h) then return h.state end

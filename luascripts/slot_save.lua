@@ -164,7 +164,8 @@ local function slot_save(s, us, retain)
   redis.call('HSET', s.k.hash, 's', slot_pack_state(s), unpack(set))
   if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
   if s.starts then
-    redis.call('ZREMRANGEBYSCORE', s.k.run, '-inf', int(s.now))
+    -- Those that nobody settled go now and then: they count for nothing.
+    if s.ver % RUN_TRIM == 0 then redis.call('ZREMRANGEBYSCORE', s.k.run, '-inf', int(s.now)) end
     redis.call('ZADD', s.k.run, int(s.starts.lease), s.starts.id)
     redis.call('PEXPIRE', s.k.run, int(retain))
   end

@@ -67,6 +67,11 @@ func TestTruth(t *testing.T) {
 	storetest.RunTruth(t, harness(server.Addr()))
 }
 
+func TestBackend(t *testing.T) {
+	server := testbed.Redis(t)
+	storetest.RunBackend(t, harness(server.Addr()))
+}
+
 func TestModel(t *testing.T) {
 	server := testbed.Redis(t)
 	storetest.RunModel(t, harness(server.Addr()))
