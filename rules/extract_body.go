@@ -145,14 +145,14 @@ func namesOneBoundary(label, boundary string) bool {
 
 func containsFold(s, lower string) bool { return strings.Contains(strings.ToLower(s), lower) }
 
-// isBoundary: RFC 2046, 5.1.1.
+// isBoundary: RFC 2046, 5.1.1, without the comma, at which Rack ends one in quotes too.
 func isBoundary(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' {
 			continue
 		}
-		if strings.IndexByte("'()+_,-./:=? ", c) < 0 {
+		if strings.IndexByte("'()+_-./:=? ", c) < 0 {
 			return false
 		}
 	}

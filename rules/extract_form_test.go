@@ -187,9 +187,16 @@ func TestExtractMultipart(t *testing.T) {
 		raw("X-A: ; name=slot_id\r\nContent-Disposition: form-data; name=a", "S2") + field("slot_id", "S1") + "--b--":                          "ambiguous",
 		raw(`Content-Disposition: form-data; name=a; x="; name=slot_id"`, "S2") + field("slot_id", "S1") + "--b--":                             "ambiguous",
 		raw(`Content-Disposition: form-data; name=slot_id; x="; filename=a"`, "S1") + "--b--":                                                  "ambiguous",
-		raw("Content-Disposition: form-data; name=slot_id\r\nContent-ID: <1>\r\nContent-Length: 2", "S1") + "--b--":                            `"S1"`,
-		raw("Content-Disposition: form-data;\r\n name=slot_id", "S1") + "--b--":                                                                "ambiguous",
-		raw("Content-Disposition : form-data; name=slot_id", "S1") + "--b--":                                                                   "ambiguous",
+		// PHP quotes with ' too, and some patterns know no blanks around the "=".
+		field("slot_id", "S1") + raw(`Content-Disposition: form-data; name='slot_id'`, "S2") + "--b--":                            "ambiguous",
+		field("slot_id", "S1") + raw(`Content-Disposition: form-data; x='; name="a"; y='; name="slot_id"`, "S2") + "--b--":        "ambiguous",
+		field("slot_id", "S1") + raw(`Content-Disposition: form-data; name=a; x='b'`, "S2") + "--b--":                             "ambiguous",
+		field("slot_id", "S1") + raw(`Content-Disposition: form-data; name= slot_id`, "S2") + "--b--":                             "ambiguous",
+		field("slot_id", "S1") + raw("Content-Disposition: form-data; name=\t\"a\"", "S2") + "--b--":                              "ambiguous",
+		field("slot_id", "S1") + raw(`Content-Disposition: form-data; name="it's"; filename="Ann's seat = 1.jpg"`, "x") + "--b--": `"S1"`,
+		raw("Content-Disposition: form-data; name=slot_id\r\nContent-ID: <1>\r\nContent-Length: 2", "S1") + "--b--":               `"S1"`,
+		raw("Content-Disposition: form-data;\r\n name=slot_id", "S1") + "--b--":                                                   "ambiguous",
+		raw("Content-Disposition : form-data; name=slot_id", "S1") + "--b--":                                                      "ambiguous",
 		// Only what all servers frame alike.
 		field("slot_id", "S1"):                                        "ambiguous",
 		field("slot_id", "S1") + "--b":                                "ambiguous",
@@ -214,7 +221,7 @@ func TestExtractMultipart(t *testing.T) {
 	webkit := "----WebKitFormBoundaryAbC0"
 	cases[testRequest("POST /b", multipartBody(webkit, "slot_id", "", "", "S1"), "Content-Type: multipart/form-data; boundary="+webkit)] = `"S1"`
 	body := field("slot_id", "S1") + "--b--"
-	for _, label := range []string{"multipart/form-data, boundary=b", "multipart/form-data", "multipart/form-data; boundary=", `multipart/form-data; boundary="b "`, "multipart/form-data; boundary=b; boundary=c", "multipart/form-data; xboundary=a; boundary=b", `multipart/form-data; charset="boundary=a"; boundary=b`, "multipart/form-data; boundary=" + strings.Repeat("b", 71), `multipart/form-data; boundary="b;"`, "multipart/mixed; boundary=b"} {
+	for _, label := range []string{"multipart/form-data, boundary=b", "multipart/form-data", "multipart/form-data; boundary=", `multipart/form-data; boundary="b "`, "multipart/form-data; boundary=b; boundary=c", "multipart/form-data; xboundary=a; boundary=b", `multipart/form-data; charset="boundary=a"; boundary=b`, "multipart/form-data; boundary=" + strings.Repeat("b", 71), `multipart/form-data; boundary="b;"`, `multipart/form-data; boundary="b,b"`, "multipart/mixed; boundary=b"} {
 		cases[testRequest("POST /b", body, "Content-Type: "+label)] = "ambiguous"
 	}
 	checkSlots(t, slotFrom("form:slot_id"), cases)

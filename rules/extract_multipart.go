@@ -3,6 +3,7 @@ package rules
 import (
 	"bytes"
 	"mime"
+	"regexp"
 	"strings"
 )
 
@@ -97,9 +98,10 @@ func readPart(text []byte, c charset) (part, *Refusal) {
 }
 
 // dispose reads Content-Disposition. Extended parameters (name*=) and backslashes are
-// read by some and not by others.
+// read by some and not by others, and so is what stands outside of the quotes of all:
+// the quotes of PHP, and blanks around a "=".
 func (p *part) dispose(value string) bool {
-	if strings.ContainsAny(value, `*\`) {
+	if strings.ContainsAny(value, `*\`) || oddlyQuoted.MatchString(quotedText.ReplaceAllString(value, `""`)) {
 		return false
 	}
 	kind, params, err := mime.ParseMediaType(value)
@@ -109,6 +111,11 @@ func (p *part) dispose(value string) bool {
 	p.name, p.filename = params["name"], params["filename"]
 	return p.name != ""
 }
+
+var (
+	quotedText  = regexp.MustCompile(`"[^"]*"`)
+	oddlyQuoted = regexp.MustCompile(`'|[ \t]=|=[ \t]`)
+)
 
 func (p *part) typed(value string) bool {
 	kind, params, err := mime.ParseMediaType(value)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/encoding/unicode"
 	"pgregory.net/rapid"
 )
 
@@ -126,18 +127,18 @@ func drawn(t *rapid.T) *Request {
 		head("Content-Type", pick("form type", "application/x-www-form-urlencoded", "application/x-www-form-urlencoded", "application/x-www-form-urlencoded; charset=utf-8", "application/json", "text/plain"))
 		r.Body = []byte(pairs("form", 3))
 	case 2:
-		head("Content-Type", pick("multipart type", "multipart/form-data; boundary=b", "multipart/form-data; boundary=b", `multipart/form-data; boundary="b"`, "multipart/form-data, boundary=b", "multipart/form-data; boundary=b; boundary=c"))
+		head("Content-Type", pick("multipart type", "multipart/form-data; boundary=b", "multipart/form-data; boundary=b", `multipart/form-data; boundary="b"`, `multipart/form-data; boundary="b,c"`, "multipart/form-data, boundary=b", "multipart/form-data; boundary=b; boundary=c"))
 		end := pick("line end", "\r\n", "\r\n", "\r\n", "\n")
 		text := pick("preamble", "", "", "", "x"+end)
 		for range rapid.IntRange(0, 3).Draw(t, "parts") {
-			text += "--b" + end + "Content-Disposition: form-data; " +
-				pick("part name", `name="slot_id"`, `name="slot_id"`, `name=slot_id`, `name="slot.id"`, `name="_method"`, `name="a"; name="slot_id"`, `name="slot_id"; filename="x"`, `filename="x"; name="a"`) +
+			text += pick("delimiter", "--b", "--b", "--b,c") + end + "Content-Disposition: form-data; " +
+				pick("part name", `name="slot_id"`, `name="slot_id"`, `name=slot_id`, `name='slot_id'`, `name= slot_id`, `name="slot.id"`, `name="slot id"`, `name="slot[id"`, `name="slot_id[]"`, `name="Slot_Id"`, `name="[slot_id]"`, `name="_method"`, `name="a"; name="slot_id"`, `name="slot_id"; filename="x"`, `filename="x"; name="a"`) +
 				end + end + pick("part value", "S1", "S1", "S2", "DELETE", "put", "") + end
 		}
 		r.Body = []byte(text + pick("last", "--b--", "--b--"+end, "--b", ""))
 	case 3, 4:
-		head("Content-Type", pick("json type", "application/json", "application/json", "application/json; charset=utf-8", "application/vnd.api+json", "text/plain", "application/x-www-form-urlencoded"))
-		text := pick("before", "", "", "", "", "", "\ufeff", " ", "[") + "{"
+		head("Content-Type", pick("json type", "application/json", "application/json", "application/json; charset=utf-8", "application/json; charset=utf-16", "application/vnd.api+json", "text/plain", "application/x-www-form-urlencoded"))
+		text := pick("before", "", "", "", "", "", "\ufeff", " ", "[", `/* " */`) + "{"
 		for i := range rapid.IntRange(0, 3).Draw(t, "members") {
 			if i > 0 {
 				text += ","
@@ -145,7 +146,10 @@ func drawn(t *rapid.T) *Request {
 			text += pick("member", `"slot_id"`, `"slot_id"`, `"slot\u005fid"`, `"Slot_Id"`, `"a"`, `'slot_id'`, `"_method"`, `"_method"`) + ":" +
 				pick("json value", `"S1"`, `"S1"`, `"PUT"`, `"delete"`, `"\u00531"`, "7", "7.0", "1e3", "007", "-0", `"7"`, "null", "true", `["S1"]`, `{"slot_id":"S2"}`, `"\ud800"`, `""`, "0.5", "1E400", "18446744073709551617", "9223372036854775807", "7.00000000000000000001", "1e22", "0.1")
 		}
-		r.Body = []byte(text + "}" + pick("after", "", "", "", "", "x", " ", "]", "{}"))
+		r.Body = []byte(text + "}" + pick("after", "", "", "", "", "x", " ", "]", "{}", `/*,"slot_id":"S2"}*/`))
+		if pick("width", "", "", "", "", "", "UTF-16") != "" {
+			r.Body, _ = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().Bytes(r.Body)
+		}
 	}
 	return r
 }
@@ -181,6 +185,11 @@ func FuzzBackends(f *testing.F) {
 	f.Add("POST", "/api/bookings/S1", "", "application/json", "X-User-Id", "ann", []byte(`{"_method":"put","slot_id":7}`))
 	f.Add("POST", "/book/x", "", "application/x-www-form-urlencoded; charset=utf-8", "X-User-Id", "ann", []byte("slot_id=%531&_token=a%3D"))
 	f.Add("PUT", "/api/x/..;/bookings/S1%3Bv;w", "", "multipart/form-data; boundary=b", "X-User-Id", "ann", []byte(multipartBody("b", "slot_id", "", "", "S1")))
+	two := multipartBody("b", "slot_id", "", "", "S1")
+	f.Add("POST", "/book.php", "", "multipart/form-data; boundary=b", "X-User-Id", "ann", []byte(strings.TrimSuffix(two, "--b--")+"--b\r\nContent-Disposition: form-data; name='slot_id'\r\n\r\nS2\r\n--b--"))
+	f.Add("POST", "/book.php", "", "multipart/form-data; boundary=b", "X-User-Id", "ann", []byte(strings.TrimSuffix(two, "--b--")+multipartBody("b", "slot id", "", "", "S2")))
+	f.Add("POST", "/book.php", "", `multipart/form-data; boundary="b,c"`, "X-User-Id", "ann", []byte(strings.TrimSuffix(multipartBody("b,c", "slot_id", "", "", "S1"), "--b,c--")+multipartBody("b,c", "x", "", "", multipartBody("b", "slot_id", "", "", "S2"))))
+	f.Add("POST", "/api/bookings", "", "application/json; charset=utf-16", "X-User-Id", "ann", []byte("{\x00\"\x00s\x00"))
 	f.Fuzz(func(t *testing.T, method, path, query, contentType, name, value string, body []byte) {
 		if !isToken(method) || strings.ToUpper(method) != method || strings.ContainsAny(path, "?#") || !isToken(name) ||
 			strings.ContainsAny(value+contentType, "\r\n\x00") || body == nil {

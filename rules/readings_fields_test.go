@@ -51,56 +51,51 @@ func eachPair(raw, separators string, visit func(name, value string)) {
 
 var phpArray = regexp.MustCompile(`^([^\[]+)\[[^\]]*\]`)
 
-// phpPairs: the last wins, names are made variable names, name[] is an array.
-func phpPairs(raw string) fields {
-	f := fields{}
-	eachPair(raw, "&", func(name, value string) {
-		name, _, _ = strings.Cut(name, "\x00")
-		name = strings.TrimLeft(name, " ")
-		clean := strings.NewReplacer(".", "_", " ", "_").Replace
-		if m := phpArray.FindStringSubmatch(name); m != nil {
-			f.list(clean(m[1]), value+arrayMark)
-			return
-		}
-		base, rest, open := strings.Cut(name, "[")
-		if name = clean(base); open {
-			name += "_" + rest
-		}
-		f[name] = value
-	})
-	return f
+// phpField: the last wins, names are made variable names, name[] is an array.
+func phpField(f fields, name, value string) {
+	name, _, _ = strings.Cut(name, "\x00")
+	name = strings.TrimLeft(name, " ")
+	clean := strings.NewReplacer(".", "_", " ", "_").Replace
+	if m := phpArray.FindStringSubmatch(name); m != nil {
+		f.list(clean(m[1]), value+arrayMark)
+		return
+	}
+	base, rest, open := strings.Cut(name, "[")
+	if name = clean(base); open {
+		name += "_" + rest
+	}
+	f[name] = value
 }
 
 // rackName is the first part of a name and what follows it, to Rack 2.
 var rackName = regexp.MustCompile(`(?s)^[\[\]]*([^\[\]]+)\]*(.*)$`)
 
-func lastPairs(separators string) func(string) fields {
-	return func(raw string) fields {
-		f := fields{}
-		eachPair(raw, separators, func(name, value string) {
-			m := rackName.FindStringSubmatch(name)
-			switch {
-			case m == nil:
-			case m[2] == "":
-				f[m[1]] = value
-			case m[2] == "[":
-				f[name] = value
-			default: // an array or a hash
-				f.list(m[1], value+arrayMark)
-			}
-		})
-		return f
+// rackField: the last wins, brackets make arrays and hashes.
+func rackField(f fields, name, value string) {
+	m := rackName.FindStringSubmatch(name)
+	switch {
+	case m == nil:
+	case m[2] == "":
+		f[m[1]] = value
+	case m[2] == "[":
+		f[name] = value
+	default: // an array or a hash
+		f.list(m[1], value+arrayMark)
 	}
 }
 
-func firstPairs(raw string) fields {
-	f := fields{}
-	eachPair(raw, "&", func(name, value string) {
-		if _, ok := f[name]; !ok {
-			f[name] = value
-		}
-	})
-	return f
+func firstField(f fields, name, value string) {
+	if _, ok := f[name]; !ok {
+		f[name] = value
+	}
+}
+
+func pairsWith(separators string, take func(f fields, name, value string)) func(string) fields {
+	return func(raw string) fields {
+		f := fields{}
+		eachPair(raw, separators, func(name, value string) { take(f, name, value) })
+		return f
+	}
 }
 
 var indexed = regexp.MustCompile(`\[\d*\]$`)
@@ -132,19 +127,19 @@ func foldNames(read func(string) fields) func(string) fields {
 
 var (
 	boundaryPattern = regexp.MustCompile(`boundary="?([^";,]+)"?`)
-	partName        = regexp.MustCompile(`(?i)[; ]name="?([^";\r\n]+)"?`)
+	partName        = regexp.MustCompile(`(?i)[; ]name=\s*("[^"]*"|'[^']*'|[^;\s]+)`)
 )
 
 // laxParts reads multipart as leniently as any of them: bare line feeds, text before
-// the first part, a missing end.
-func laxParts(last bool) func(string, string) fields {
+// the first part, a missing end. Quotes are the marks around names.
+func laxParts(quotes string, take func(f fields, name, value string)) func(string, string) fields {
 	return func(label, body string) fields {
 		f := fields{}
 		m := boundaryPattern.FindStringSubmatch(label)
 		if m == nil {
 			return f
 		}
-		for _, piece := range strings.Split(body, "--"+m[1])[1:] {
+		for _, piece := range regexp.MustCompile(`(?m)^--`+regexp.QuoteMeta(m[1])).Split(body, -1)[1:] {
 			piece = strings.TrimSuffix(strings.TrimSuffix(piece, "\n"), "\r")
 			head, value, ok := strings.Cut(piece, "\r\n\r\n")
 			if !ok {
@@ -154,11 +149,7 @@ func laxParts(last bool) func(string, string) fields {
 			if len(names) == 0 || strings.Contains(strings.ToLower(head), "filename") {
 				continue
 			}
-			if last {
-				f[names[len(names)-1][1]] = value
-			} else if _, ok := f[names[0][1]]; !ok {
-				f[names[0][1]] = value
-			}
+			take(f, strings.Trim(names[len(names)-1][1], quotes), value)
 		}
 		return f
 	}

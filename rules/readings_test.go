@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"golang.org/x/text/encoding/unicode"
 )
 
 // This file holds small models of how five kinds of backends read a request to the
@@ -30,7 +32,7 @@ type backend struct {
 	pairs      func(string) fields
 	parts      func(string, string) fields
 	override   func(*Request, fields, fields) string
-	json       func([]byte, string) (any, bool)
+	json       jsonReader
 	formFirst  bool // a form field is taken before a query parameter
 	user       func([]Field) string
 	book       string // the pattern of the paths that run the script /book.php
@@ -86,12 +88,33 @@ func eachSegment(path string, change func(string) string) string {
 	return strings.Join(list, "/")
 }
 
-func decodeJSON(body []byte, label string, needsLabel, bom, fold bool) (any, bool) {
-	if needsLabel && !strings.Contains(strings.ToLower(label), "json") {
+// jsonReader is how a backend reads a JSON body.
+type jsonReader struct {
+	needsLabel, folds bool                                 // in names: letter case
+	bom               bool                                 // is skipped
+	comments          bool                                 // are skipped, as by the json gem
+	wide              func(label string, body []byte) bool // it is UTF-16
+}
+
+var comment = regexp.MustCompile(`(?s)/\*.*?\*/`)
+
+// slot is the member slot_id.
+func (j jsonReader) slot(body []byte, label string) (any, bool) {
+	if j.needsLabel && !strings.Contains(strings.ToLower(label), "json") {
 		return nil, false
 	}
-	if bom {
+	if j.wide != nil && j.wide(label, body) {
+		text, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Bytes(body)
+		if err != nil {
+			return nil, false
+		}
+		body = text
+	}
+	if j.bom {
 		body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	}
+	if j.comments {
+		body = comment.ReplaceAll(body, nil)
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -100,7 +123,7 @@ func decodeJSON(body []byte, label string, needsLabel, bom, fold bool) (any, boo
 		return nil, false
 	}
 	slot, ok := v["slot_id"]
-	if fold {
+	if j.folds {
 		for name, value := range v {
 			if strings.EqualFold(name, "slot_id") && (name != "slot_id" || !ok) {
 				slot, ok = value, true
@@ -108,6 +131,16 @@ func decodeJSON(body []byte, label string, needsLabel, bom, fold bool) (any, boo
 		}
 	}
 	return slot, ok
+}
+
+// labelledWide: body-parser goes by the charset in the label.
+func labelledWide(label string, _ []byte) bool {
+	return strings.Contains(strings.ToLower(label), "utf-16")
+}
+
+// looksWide: Jackson looks at the first bytes.
+func looksWide(_ string, body []byte) bool {
+	return len(body) > 1 && (body[0] == 0xff && body[1] == 0xfe || body[0] != 0 && body[1] == 0)
 }
 
 // jsonText is what a handler has in a string context; a number that is no integer of
@@ -160,7 +193,7 @@ const scriptAlone = `/book\.php`
 
 var backends = withVariants([]backend{
 	{
-		name: "php", formFirst: true, book: `/book(?:\.php)?(?:/.*)?`, user: phpUser, pairs: phpPairs, parts: laxParts(true),
+		name: "php", formFirst: true, book: `/book(?:\.php)?(?:/.*)?`, user: phpUser, pairs: pairsWith("&", phpField), parts: laxParts(`"'`, phpField),
 		path: func(p string) string {
 			p = squeeze(removeDots(decodeLax(p, false)))
 			return compiled(`^/index(?:\.php)?/`).ReplaceAllString(p, "/")
@@ -168,17 +201,16 @@ var backends = withVariants([]backend{
 		override: func(r *Request, query, form fields) string {
 			return firstText(firstHeader(r.Header, "X-HTTP-Method-Override"), form["_method"], query["_method"])
 		},
-		json: func(b []byte, label string) (any, bool) { return decodeJSON(b, label, false, false, false) },
 	},
 	{
-		name: "rack", book: scriptAlone, formFirst: true, format: `\.[^./?]+`, user: joinedUser, pairs: lastPairs("&;"), parts: laxParts(true),
+		name: "rack", book: scriptAlone, formFirst: true, format: `\.[^./?]+`, user: joinedUser, pairs: pairsWith("&;", rackField), parts: laxParts(`"`, rackField),
 		path: func(p string) string {
 			return eachSegment(squeeze(p), func(s string) string { return decodeLax(s, false) })
 		},
 		override: func(r *Request, _, form fields) string {
 			return firstText(form["_method"], firstHeader(r.Header, "X-HTTP-Method-Override"))
 		},
-		json: func(b []byte, label string) (any, bool) { return decodeJSON(b, label, false, false, false) },
+		json: jsonReader{comments: true},
 	},
 	{
 		name: "express", book: scriptAlone, inflates: true, formFirst: true, pathFold: true, decodeSlot: true, user: joinedUser, pairs: arrayPairs, parts: noParts,
@@ -186,10 +218,10 @@ var backends = withVariants([]backend{
 		override: func(r *Request, query, form fields) string {
 			return firstText(firstHeader(r.Header, "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"), query["_method"], form["_method"])
 		},
-		json: func(b []byte, label string) (any, bool) { return decodeJSON(b, label, true, true, false) },
+		json: jsonReader{needsLabel: true, bom: true, wide: labelledWide},
 	},
 	{
-		name: "spring", book: scriptAlone, format: `\.[^./]*`, user: joinedUser, pairs: firstPairs, parts: laxParts(false),
+		name: "spring", book: scriptAlone, format: `\.[^./]*`, user: joinedUser, pairs: pairsWith("&", firstField), parts: laxParts(`"`, firstField),
 		path: func(p string) string {
 			return removeDots(squeeze(eachSegment(p, func(s string) string {
 				s, _, _ = strings.Cut(s, ";")
@@ -203,10 +235,13 @@ var backends = withVariants([]backend{
 			}
 			return ""
 		},
-		json: func(b []byte, label string) (any, bool) { return decodeJSON(b, label, true, true, false) },
+		json: jsonReader{needsLabel: true, bom: true, wide: looksWide},
 	},
 	{
-		name: "aspnet", book: scriptAlone, pathFold: true, user: joinedUser, pairs: foldNames(firstPairs), parts: laxParts(false),
+		name: "aspnet", book: scriptAlone, pathFold: true, user: joinedUser, pairs: foldNames(pairsWith("&", firstField)),
+		parts: func(label, body string) fields {
+			return foldNames(func(body string) fields { return laxParts(`"`, firstField)(label, body) })(body)
+		},
 		path: func(p string) string {
 			p = compiled(`/\((?:[A-Z]\([^()/]*\))+\)`).ReplaceAllString(p, "")
 			return removeDots(strings.ReplaceAll(eachSegment(p, func(s string) string { return decodeLax(s, false) }), `\`, "/"))
@@ -214,7 +249,7 @@ var backends = withVariants([]backend{
 		override: func(r *Request, _, _ fields) string {
 			return firstHeader(r.Header, "X-HTTP-Method-Override")
 		},
-		json: func(b []byte, label string) (any, bool) { return decodeJSON(b, label, true, true, true) },
+		json: jsonReader{needsLabel: true, bom: true, folds: true},
 	},
 })
 
@@ -350,7 +385,7 @@ func (b *backend) handle(r *Request) (h handled) {
 		h.rule, h.slot = "R1", value(m)
 	} else if route(`/api/bookings`) != nil && method == "POST" {
 		h.rule = "R2"
-		if slot, ok := b.json(r.Body, label); ok && slot != nil {
+		if slot, ok := b.json.slot(r.Body, label); ok && slot != nil {
 			h.slot = jsonText(slot)
 		} else {
 			h.slot = form["slot_id"]
