@@ -19,6 +19,8 @@ func commands() []command {
 		{"run", "serve: the gate and its admin listener", runCommand},
 		{"check", "load a configuration, print what is wrong with it or what it means", checkCommand},
 		{"slots", "look at and change slots through the admin API", slotsCommand},
+		{"reconcile", "compare the store with the backend's own data, and repair the store", reconcileCommand},
+		{"audit", "look for damage in the backend's own data", auditCommand},
 		{"demo", "see it work: a booking API with and without the gate, nothing to install", demoCommand},
 		{"storm", "test a booking API with many requests at once", func(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 			return stormCommand(args, stdout, stderr)
@@ -59,7 +61,7 @@ func overview() string {
 	var b strings.Builder
 	b.WriteString("Slotgate admits to a booking API only the requests that can succeed, once each.\n\nUsage: slotgate COMMAND [flags]\n\n")
 	for _, c := range commands() {
-		fmt.Fprintf(&b, "  %-9s %s\n", c.name, c.does)
+		fmt.Fprintf(&b, "  %-10s %s\n", c.name, c.does)
 	}
 	b.WriteString("\nslotgate COMMAND --help explains a command and its flags.\n\nExample:\n  slotgate check -c slotgate.yaml && slotgate run -c slotgate.yaml\n")
 	return b.String()

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -16,10 +17,12 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs each file of testdata/script as a shell session with the
-// program as users have it, and a running gate: $GATE and $ADMIN are its URLs.
+// program as users have it, and a running gate: $GATE and $ADMIN are its URLs. For
+// gates of its own a script has $BACKEND, $REDIS, a $PREFIX there and a $DATABASE.
 func TestScripts(t *testing.T) {
 	backend := createdBackend(t)
 	free := fmt.Sprintf("127.0.0.1:%d", testbed.FreePort(t))
+	redis := testbed.Redis(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -34,9 +37,13 @@ func TestScripts(t *testing.T) {
 			env.Setenv("FREE", free)
 			env.Setenv("GATE", s.gate)
 			env.Setenv("ADMIN", s.admin)
+			env.Setenv("BACKEND", backend)
+			env.Setenv("REDIS", redis.Addr())
+			env.Setenv("PREFIX", filepath.Base(env.WorkDir)) // one store a script
+			env.Setenv("DATABASE", filepath.Join(env.WorkDir, "lessons.db"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "ready": ready},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "ready": ready, "serve": scriptServe, "sql": scriptSQL},
 	})
 }
 
