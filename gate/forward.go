@@ -33,6 +33,7 @@ func (j *journey) forward(g *grant) (*Reply, rules.Outcome) {
 		}
 		outcome := rule.Classify(&answer.Response)
 		j.gate.meter.Outcome(rule.Name, outcome, took)
+		j.noteStranger(outcome)
 		if attempt < rule.Attempts() && slices.Contains(rule.Retry.On, outcome) && j.backOff(g, attempt) {
 			release(answer.Release)
 			continue

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/degrade"
 	"github.com/slotgate/slotgate/gate/store"
@@ -40,6 +42,9 @@ type Gate struct {
 	meter   Meter
 	log     *slog.Logger
 	started time.Time
+	// strangers bounds how often the log says that truth did not have a slot that
+	// was booked.
+	strangers rate.Sometimes
 	// revision tells this configuration from others.
 	revision string
 }
@@ -60,7 +65,8 @@ func New(o Options) (*Gate, error) {
 		log:     o.Logger,
 		started: time.Now(),
 
-		revision: revision(o.Config),
+		strangers: rate.Sometimes{First: 1, Interval: time.Minute},
+		revision:  revision(o.Config),
 	}
 	for name, pool := range o.Set.Pools {
 		g.queues[name] = newQueue(pool.Queue.Size)
@@ -141,6 +147,7 @@ type journey struct {
 	atBackend time.Duration // spent there, all attempts
 	limits    []store.LimitState
 	loads     int     // of truth, that were asked for
+	missing   bool    // truth does not have the slot
 	outage    *outage // nil: the store decides
 }
 

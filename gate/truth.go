@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/rules"
 )
 
 // Truth is what the backend's own data says of the slots of the pools that name a
@@ -44,7 +45,20 @@ func (j *journey) load(d *store.Decide) {
 	case LoadFailed:
 		d.Blind = true
 	case LoadMissing:
-		d.Pool = ""
+		d.Pool, j.missing = "", true
 	case LoadDone:
 	}
+}
+
+// noteStranger looks at how a request for a slot ended that truth does not have. One
+// that is booked after all has another name there, such as 7 for 007, and passes
+// ungated.
+func (j *journey) noteStranger(outcome rules.Outcome) {
+	if !j.missing || outcome != rules.Booked {
+		return
+	}
+	j.gate.strangers.Do(func() {
+		j.gate.log.Warn("the backend booked a slot that the pool's truth does not have, so it was not gated: do they spell it alike? A rule whose backend reads numbers wants slot: { from: …, as: integer }",
+			"rule", j.match.Rule.Name, "slot", j.facts.Slot)
+	})
 }
