@@ -91,7 +91,7 @@ func nameClash(name string, s *source) bool {
 	if folded == s.folded || isBelow(folded, s.folded) || isBelow(s.folded, folded) {
 		return true
 	}
-	if strings.IndexAny(name, "[]") < 0 && (strings.IndexByte(name, '.') < 0 || !s.nested) {
+	if !strings.ContainsAny(name, "[]") && !(s.nested && strings.Contains(name, ".")) {
 		return false
 	}
 	wanted := foldCase(s.Name)

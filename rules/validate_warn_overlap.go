@@ -29,8 +29,8 @@ func (w *warner) shadowed(rules place, index int) {
 		}
 	}
 	for i, above := range w.cfg.Rules[:index] {
-		if !rules.item(i).broken() && w.formatTwins(above, r) {
-			at.warnf("rule %s and rule %s above differ by a suffix that backends drop: what fits both is refused as ambiguous; set match.exact on both if the backend tells them apart", r.Name, above.Name)
+		if !rules.item(i).broken() && w.twins(above, r) {
+			at.warnf("rule %s and rule %s above can be one path to backends, which drop a suffix, a script's name or what follows it: what fits both goes to %s or is refused as ambiguous; set match.exact on both if the backend tells them apart", r.Name, above.Name, above.Name)
 		}
 	}
 	for _, above := range overlaps {
@@ -65,27 +65,39 @@ func meet(a, b *RuleConfig) bool {
 		headersMeet(a.Match.Headers, b.Match.Headers)
 }
 
-// formatTwins reports whether the path of one rule, without the suffix that a backend
-// of the dialect drops, is the other's.
-func (w *warner) formatTwins(a, b *RuleConfig) bool {
+// twins reports whether backends of the dialect may take a path of one rule for one
+// of the other: without its suffix, a script's name or what follows it, a folder's
+// index.
+func (w *warner) twins(a, b *RuleConfig) bool {
+	loose := func(r *RuleConfig) bool { return !r.Match.Exact && (r.Action == "book" || r.Action == "guard") }
 	at, errA := ParseTemplate(a.Match.Path)
 	bt, errB := ParseTemplate(b.Match.Path)
-	return errA == nil && errB == nil && !a.Match.Exact && !b.Match.Exact && !at.Overlaps(bt) &&
-		(w.withoutFormat(at).Overlaps(bt) || w.withoutFormat(bt).Overlaps(at)) &&
+	return errA == nil && errB == nil && loose(a) && loose(b) && !at.Overlaps(bt) &&
+		(w.leads(a, at, b, bt) || w.leads(b, bt, a, at)) &&
 		methodsMeet(a.Match.Methods, b.Match.Methods) && hostsMeet(a.Match.Hosts, b.Match.Hosts) && headersMeet(a.Match.Headers, b.Match.Headers)
 }
 
-// withoutFormat drops the suffix of a last literal, if there is one.
-func (w *warner) withoutFormat(t Template) Template {
-	last := len(t.segments) - 1
-	if last < 0 || t.segments[last].name != "" || t.rest != "" {
-		return t
+var templateVariable = regexp.MustCompile(`\{[^}]*\}`)
+
+// leads reports whether a path of one rule has a reading that fits the other.
+func (w *warner) leads(from *RuleConfig, ft Template, to *RuleConfig, tt Template) bool {
+	d := dialectNamed(w.cfg.Upstream.Dialect)
+	paths, err := readPath(templateVariable.ReplaceAllString(ft.text, "0"), d, nil)
+	if err != nil {
+		return false
 	}
-	path := reading{segments: []string{t.segments[last].literal}, is: readByDialect}
-	if cut, ok := dialectNamed(w.cfg.Upstream.Dialect).withoutFormat(&path); ok && cut.is&cutLiteral != 0 {
-		t.segments = append(slices.Clone(t.segments[:last]), templateSegment{literal: cut.segment(0)})
-	}
-	return t
+	plain := len(from.Match.Hosts)+len(from.Match.Headers)+len(from.Match.Params)+len(from.Match.Except) == 0
+	routes := slices.DeleteFunc(d.routesOf(tt), func(route Template) bool { // as keepApart does
+		return plain && methodsCover(from.Match.Methods, to.Match.Methods) && ft.Covers(route) && route.Covers(ft)
+	})
+	return slices.ContainsFunc(routes, func(route Template) bool {
+		for i := range paths.count() {
+			if p, ok := paths.at(i); ok && p.is&readByDialect != 0 && route.fits(&p, d) {
+				return true
+			}
+		}
+		return slices.ContainsFunc(d.routesOf(ft), route.Overlaps)
+	})
 }
 
 func literalCaseDiffers(a, b Template) bool {

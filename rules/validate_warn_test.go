@@ -90,14 +90,25 @@ func TestWarningsOfSharedGroups(t *testing.T) {
 // TestWarningsOfOverlaps puts two guards one below the other.
 func TestWarningsOfOverlaps(t *testing.T) {
 	const never, overlaps = "rule second can never match: rule first above takes all of it", "rule second overlaps rule first above"
+	const twins = "rule second and rule first above can be one path to backends"
 	for _, row := range []struct{ first, second, want string }{
 		{"path: /a", "path: /b", ""},
 		{"path: /a", "path: /a", never},
 		{"path: /a", "path: /A/", never},
-		{"path: /a", "path: /a.json", "rule second and rule first above differ by a suffix that backends drop"},
+		{"path: /a", "path: /a.json", twins},
 		{"path: /a.json", "path: \"/{x}\"", overlaps},
-		{"path: /b/a.json", "path: /b/a", "rule second and rule first above differ by a suffix that backends drop"},
+		{"path: /b/a.json", "path: /b/a", twins},
 		{"path: /a, exact: true", "path: /a.json", ""},
+		{"path: /book.php", "path: /book", twins},
+		{"path: /book", "path: /book.php", twins},
+		{"path: /book.ashx", "path: /book.aspx", twins},
+		{"methods: [POST], path: /book", "methods: [POST, PUT], path: /book.php", twins},
+		{"path: /shop/index.php", "path: /shop/", twins},
+		{"path: /shop", "path: /shop/Default.aspx", twins},
+		{"path: /book.php", "path: /book.php/extra", twins},
+		{"path: /index.php/order", "path: /order", twins},
+		{"path: \"/index.php/order/{x}\"", "path: \"/order/{y}/z\"", ""},
+		{"path: /shop/index.php", "path: /shop/cart", ""},
 		{"path: /a/v1", "path: /a/v1.5", ""},
 		{"methods: [PUT], path: /a", "methods: [POST], path: /a.json", ""},
 		{"path: \"/a/{x}\"", "path: /a/b", never},
