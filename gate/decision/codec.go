@@ -122,7 +122,8 @@ var ownedByFirst = map[string]bool{
 }
 
 // secretWords in a field's name mean that its value may be a credential.
-var secretWords = [...]string{"cookie", "auth", "token", "csrf", "xsrf", "session", "secret", "api-key", "x-ratelimit", "gate-"}
+var secretWords = [...]string{"cookie", "auth", "token", "csrf", "xsrf", "session", "secret", "password", "credential",
+	"bearer", "jwt", "api-key", "api_key", "apikey", "x-ratelimit", "gate-"}
 
 // replayable reports whether a field of the first answer may be given to a later
 // request with the same key.

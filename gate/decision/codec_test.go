@@ -41,7 +41,7 @@ func TestStoredAnswerComesBackAsItWas(t *testing.T) {
 func TestFieldsOfOneClientAreNotStored(t *testing.T) {
 	for _, name := range []string{
 		"Set-Cookie", "set-cookie2", "WWW-Authenticate", "Authorization", "Authentication-Info", "Proxy-Authenticate",
-		"X-Auth-Token", "X-CSRF-Token", "PHP-Session-Id", "X-Api-Key", "Date", "Age", "Connection", "Keep-Alive",
+		"X-Auth-Token", "X-CSRF-Token", "PHP-Session-Id", "X-Api-Key", "X-ApiKey", "X_API_KEY", "X-JWT", "X-Jwt-Assertion", "X-Bearer", "X-Credentials", "X-Password", "Date", "Age", "Connection", "Keep-Alive",
 		"Transfer-Encoding", "TE", "Trailer", "Upgrade", "Via", "RateLimit", "RateLimit-Policy", "X-RateLimit-Remaining",
 		"Gate-Decision", "Idempotent-Replayed", "X-Request-Id", "Content-Length",
 	} {
