@@ -21,7 +21,7 @@ local COUNTER = { held = 'held', pending = 'held', unknown = 'held', confirmed =
 local function slot_book(s, h, from)
   if from == 'pending' then
     local booked = redis.call('ZSCORE', s.k.due, '+' .. h.id)
-    h.booked = booked and tonumber(booked) - CONFIRMED_ZONE
+    h.booked = booked and tonumber(booked) - CONFIRMED_ZONE or s.now
     s.unlisted = s.unlisted or {}
     s.unlisted[#s.unlisted + 1] = '+' .. h.id
   else

@@ -1,8 +1,8 @@
 -- Writing a slot back: one pass over what changed, and a new lease of life for
 -- every key written.
 
--- Where a hold stands in due; nil where it stands already: confirmed holds that were
--- so before.
+-- Where a hold stands in due; nil where it stands already: a confirmed hold that was so
+-- before.
 local function slot_hold_score(s, h)
   if h.state == 'confirmed' then return h.booked and CONFIRMED_ZONE + h.booked end
   if h.expires == 0 then return s.now + KEPT_RECHECK end
@@ -171,5 +171,7 @@ local function slot_save(s, us, retain)
   end
   slot_write_entries(s, retain)
   for _, key in ipairs({ s.k.hash, s.k.due, s.k.log }) do redis.call('PEXPIRE', key, int(retain)) end
-  if s.by_operator or s.dirtied or s.announced or s.freed and s.qw > s.now then redis.call('PUBLISH', s.k.channel, s.k.hash) end
+  if s.by_operator or s.dirtied or s.announced or s.freed and s.qw > s.now then
+    redis.call('PUBLISH', s.k.channel, s.k.hash)
+  end
 end

@@ -89,7 +89,8 @@ local function pool_note(d, h, now)
     return
   end
   local expires = h.expires
-  if h.state == 'confirmed' or h.expires <= KEPT or d.keep_unknown or h.state == 'pending' and d.truth ~= TRUTH_REMAINING then
+  local stays = h.state == 'pending' and d.truth ~= TRUTH_REMAINING or h.expires <= KEPT
+  if h.state == 'confirmed' or stays or d.keep_unknown then
     expires = now + d.retain
   end
   redis.call('HSET', d.pool_subject, h.id, int(h.units) .. ':' .. int(expires))

@@ -32,8 +32,8 @@ local function truth_unpack(packed, key)
   return {
     cap = tonumber(cap), total = tonumber(total), at = tonumber(at), checked = tonumber(checked),
     failed = failed, fence = tonumber(fence), born = tonumber(born), due = tonumber(due),
-    asked = tonumber(asked), moved = tonumber(moved), looking = tonumber(looking), pending = tonumber(pending), hot = tonumber(hot),
-    refresh = tonumber(refresh),
+    asked = tonumber(asked), moved = tonumber(moved), looking = tonumber(looking),
+    pending = tonumber(pending), hot = tonumber(hot), refresh = tonumber(refresh),
   }
 end
 

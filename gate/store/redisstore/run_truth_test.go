@@ -114,8 +114,25 @@ func TestNoLookOfAStoreThatWasJustEmptied(t *testing.T) {
 		t.Errorf("applied %+v, %v", applied, err)
 	}
 	s.runs.now.Store(&run)
-	if r := look(t, s, d, "look-two", true); r.Looked.Busy == 0 {
+	if r := look(t, s, d, "look-two", false); r.Looked.Busy == 0 {
 		t.Errorf("looked %+v", r.Looked)
+	}
+}
+
+// A look that was under way when the run changed ends with it.
+func TestALookUnderWayEndsWithItsRun(t *testing.T) {
+	s := openStore(t, testbed.Redis(t).Addr())
+	d := byTruth("one", 1)
+	under := look(t, s, d, "look-one", false)
+	if err := s.client.FlushAll(context.Background()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.checkRun(t.Context())
+	if applied, err := s.Apply(t.Context(), under); err != nil || applied.Applied {
+		t.Errorf("applied %+v, %v", applied, err)
+	}
+	if applied, err := s.Apply(t.Context(), look(t, s, d, "look-two", true)); err != nil || !applied.Applied {
+		t.Errorf("applied %+v, %v", applied, err)
 	}
 }
 
