@@ -312,7 +312,7 @@ type SlotChange struct {
 // Slot is a slot as the admin API shows it.
 type Slot struct {
 	Pool, Slot string
-	Capacity   int64     // Learned when not known; with truth that tells no total: available + confirmed + held
+	Capacity   int64     // Learned when not known; with truth that tells no total: available + confirmed + held, not below 0
 	Own        bool      // the capacity was set for this slot
 	Debt       int64     // with truth: units by which more is taken than there is
 	Outside    int64     // units taken of a told total that no hold accounts for; negative: holds whose bookings are gone

@@ -35,6 +35,7 @@ func (r *report) settle() (store.Settled, error) {
 	if r.slot == nil {
 		r.got.Applied = r.appliesToGuard()
 	} else {
+		r.isDirty() // a mark that has run out leaves counters that are not believed
 		if r.s.Action != store.Book {
 			r.ofCancel()
 		} else if !r.ofSlot() {
@@ -86,7 +87,9 @@ func (r *report) ofAnswered(h *hold) (released bool) {
 		if to != h.state {
 			r.confirm(h, to)
 		}
-		r.refer(h, r.s.Reference)
+		if !r.s.Outcome.Definite() {
+			r.refer(h, r.s.Reference)
+		}
 	case to == decision.Released && !h.gone():
 		r.slot.truth.refund(h.units)
 		r.move(h, to, 0, r.s.Outcome.String())
@@ -103,7 +106,10 @@ func (r *report) ofAnswered(h *hold) (released bool) {
 // look has seen its booking, or will (H5).
 func (r *report) confirm(h *hold, to decision.HoldState) {
 	wasGone := h.gone()
-	h.booked, h.doubted = r.now, h.at // a hold that was gone has none that may be booked
+	h.booked, h.doubted = r.now, 0
+	if !wasGone {
+		h.doubted = h.at
+	}
 	r.move(h, to, r.now+int64(r.s.PendingTTL), r.cause())
 	if wasGone {
 		r.got.Late = true

@@ -35,6 +35,7 @@ func (s *Store) mark(t *store.Touch) bool {
 	v := visit{Store: s, now: s.now(), of: terms{t.Query.Capacity, t.Query.Truth}}
 	v.enterSlot(slotName{t.Query.Pool, t.Query.Slot})
 	defer v.leave()
+	v.isDirty() // a mark that has run out leaves counters that are not believed
 	cost := int64(0)
 	if _, marked := v.slot.dirty[t.Gate]; !marked {
 		cost = markSize(t.Gate)

@@ -110,6 +110,7 @@ func (s *slot) showTruth(got *store.Slot, t terms) {
 	if s.truth.verified || s.truth.told || s.truth.failed {
 		got.CheckedAt = time.UnixMicro(s.truth.applied)
 	}
+	got.Debt = s.over(t)
 	if t.truth == store.TruthTotal {
 		return
 	}
@@ -118,11 +119,10 @@ func (s *slot) showTruth(got *store.Slot, t terms) {
 	if !s.truth.verified {
 		return
 	}
-	got.Debt = s.over(t)
 	if taken := s.confirmed + s.held; s.truth.told {
 		got.Outside = s.truth.total - taken - s.truth.free
 	} else {
-		got.Capacity = taken + s.truth.free
+		got.Capacity = max(0, taken+s.truth.free)
 	}
 }
 

@@ -16,6 +16,9 @@ type model struct {
 	keys  map[string]*modelKey
 	slots map[string]*modelSlot
 	left  map[[2]string]modelAnswer // by key and owner
+	truth store.TruthKind           // of the pool
+	looks map[string]modelLookLease // by slot
+	seq   int                       // orders looks and touches
 	tats  map[string]time.Duration  // of limits, by their name and what it limits
 }
 
@@ -25,6 +28,11 @@ type modelHold struct {
 	state             decision.HoldState
 	expires           time.Duration
 	goneAt            time.Duration // when it lapsed or was released
+	bookedAt          time.Duration
+	doubted           time.Duration // until when an unanswered attempt of it may be booked, too
+	unpaid            bool          // was pending, and is unknown for good
+	cancelled         bool          // an earlier cancel of it got no answer
+	reference         string
 	scope             string
 	fingerprint       [32]byte
 	adoptions         int
@@ -58,6 +66,8 @@ type modelSlot struct {
 	probe    string
 	lease    time.Duration            // the probe's
 	dirty    map[string]time.Duration // until when a gate's mark stands
+	cancels  []*modelCancel
+	counters modelCounters
 }
 
 type modelAnswer struct {
@@ -69,7 +79,7 @@ type modelAnswer struct {
 func newModel() *model {
 	return &model{
 		keys: map[string]*modelKey{}, slots: map[string]*modelSlot{},
-		left: map[[2]string]modelAnswer{}, tats: map[string]time.Duration{},
+		left: map[[2]string]modelAnswer{}, tats: map[string]time.Duration{}, looks: map[string]modelLookLease{},
 	}
 }
 
@@ -130,19 +140,33 @@ func (h *modelHold) gone() bool {
 	return h.state == decision.Released || h.state == decision.Lapsed
 }
 
+// booked: its booking stands, final or pending.
+func (h *modelHold) booked() bool {
+	return h.state == decision.Confirmed || h.state == decision.Pending
+}
+
 func (m *model) move(h *modelHold, to decision.HoldState) {
+	h.unpaid = false
 	if h.state = to; h.gone() {
 		h.goneAt = m.now
 	}
 }
 
-// lapse: H5 without truth, and keep_unknown.
+// lapse: H5, keep_unknown, and pending holds, which are never given back blindly.
 func (m *model) lapse(slot string, keepUnknown bool) (lapsed int) {
 	for _, h := range m.holds {
-		if h.slot != slot || !h.state.Open() || h.expires > m.now {
+		if h.slot != slot || !h.state.Open() || h.expires > m.now || h.unpaid {
 			continue
 		}
-		if keepUnknown {
+		if h.state == decision.Pending {
+			if m.truth == store.TruthRemaining {
+				m.move(h, decision.Lapsed)
+				lapsed++
+			} else {
+				m.move(h, decision.HoldUnknown)
+				h.unpaid = true
+			}
+		} else if keepUnknown {
 			m.move(h, decision.HoldUnknown)
 		} else {
 			m.move(h, decision.Lapsed)
@@ -153,6 +177,9 @@ func (m *model) lapse(slot string, keepUnknown bool) (lapsed int) {
 }
 
 func (m *model) capacity(slot string, configured int64) int64 {
+	if m.truth == store.TruthRemaining {
+		return store.Learned
+	}
 	if own := m.slot(slot).own; own != nil {
 		return *own
 	}
@@ -161,11 +188,11 @@ func (m *model) capacity(slot string, configured int64) int64 {
 
 // unitsLeft is what a decide with this verdict tells.
 func (m *model) unitsLeft(d *store.Decide, v decision.Verdict) int64 {
-	capacity := m.capacity(d.Slot, d.Capacity)
-	if v == decision.Answered || v == decision.Gone || capacity == store.Learned {
+	left, known := m.remaining(d.Slot, d.Capacity)
+	if v == decision.Answered || v == decision.Gone || !known {
 		return -1
 	}
-	return max(0, capacity-m.units(d.Slot, "", isTaken))
+	return max(0, left)
 }
 
 // pass charges a limit, or tells that it is exhausted.

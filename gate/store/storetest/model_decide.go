@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"time"
+
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
 )
@@ -17,7 +19,14 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 		}
 		return say(decision.Answered)
 	}
-	for _, h := range m.holds { // 2
+	if c := m.cancel(d.Slot, d.ID); c != nil { // 2
+		if c.settled {
+			return say(decision.Gone)
+		}
+		want.Hold = c.hold
+		return say(decision.Admitted)
+	}
+	for _, h := range m.holds {
 		for _, a := range h.attempts {
 			if a.id != d.ID {
 				continue
@@ -29,6 +38,7 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 			return say(decision.Admitted)
 		}
 	}
+	m.dirty(d.Slot)
 	want.Lapsed = m.lapse(d.Slot, d.KeepUnknown) // 3
 	k := m.keys[d.Key]
 	if d.Key != "" && k != nil { // 4
@@ -46,10 +56,18 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 		case !d.RetryUnknown || k.scope != d.Scope: // H7
 			return say(decision.OutcomeUnknown)
 		}
-		if h := m.hold(k.hold); h.state == decision.Confirmed { // H21
+		switch h := m.hold(k.hold); {
+		case d.Action != store.Book: // decided afresh
+		case h.booked(): // H21
 			k.state = "done"
 			return m.replay(k, d, want)
-		} else if h.state.Open() {
+		case h.unpaid:
+			return say(decision.OutcomeUnknown)
+		case h.state.Open():
+			if owner := m.cancels(d.Slot, d.Subject); owner != "" { // H9
+				want.Owner = owner
+				return say(decision.SubjectBusy)
+			}
 			return m.adopt(h, d, want)
 		} // else H22: a new hold
 	}
@@ -58,7 +76,14 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 			return say(decision.LimitedSubject)
 		}
 	}
-	if d.OnePerSubject && d.Subject != "" { // 6
+	if d.Action != store.Book {
+		return m.decideCancel(d, want)
+	}
+	if owner := m.cancels(d.Slot, d.Subject); owner != "" { // 6, H9
+		want.Owner = owner
+		return say(decision.SubjectBusy)
+	}
+	if d.OnePerSubject && d.Subject != "" {
 		var unanswered *modelHold
 		holds := false
 		for _, h := range m.holds {
@@ -71,13 +96,13 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 					return say(decision.SubjectBusy)
 				}
 			}
-			if h.state.Open() && unanswered == nil {
+			if h.state.Open() && !h.booked() && unanswered == nil {
 				unanswered = h
 			}
-			holds = holds || h.state == decision.Confirmed
+			holds = holds || h.booked()
 		}
 		if u := unanswered; u != nil {
-			if d.RetryUnknown && u.scope == d.Scope && u.fingerprint == d.Fingerprint && u.units == d.Units {
+			if d.RetryUnknown && !u.unpaid && u.scope == d.Scope && u.fingerprint == d.Fingerprint && u.units == d.Units {
 				return m.adopt(u, d, want)
 			}
 			return say(decision.OutcomeUnknown)
@@ -93,18 +118,27 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 	if s.closed { // 8
 		return say(decision.Closed)
 	}
-	capacity := m.capacity(d.Slot, d.Capacity) // 9
-	if capacity != store.Learned {
-		if capacity > 0 && d.Units > capacity {
-			return say(decision.OverCapacity)
+	left, known := m.remaining(d.Slot, d.Capacity)
+	if m.loads(d, known) {
+		return say(decision.Load)
+	}
+	if capacity := m.capacity(d.Slot, d.Capacity); capacity > 0 && d.Units > capacity { // 9
+		return say(decision.OverCapacity)
+	}
+	if known && left < d.Units {
+		if !s.counters.failed || m.stale(d) {
+			return say(m.soldOut(d))
 		}
-		if m.units(d.Slot, "", isTaken)+d.Units > capacity {
-			return say(decision.SoldOut)
+		s = m.see(d.Slot) // a lone probe finds out
+		if s.full == 0 {
+			s.pause, s.probe, s.probeAt = time.Second, "", m.now+time.Second
+			s.full = d.Units
 		}
+		s.full = min(s.full, d.Units)
 	}
 	if s.full > 0 && d.Units >= s.full {
 		if s.probe != "" && s.lease > m.now || s.probeAt > m.now || d.Line {
-			return say(decision.SoldOut)
+			return say(m.soldOut(d))
 		}
 		want.Probe = true
 	}
@@ -112,7 +146,7 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 		return say(decision.LimitedSlot)
 	}
 	room := d.MaxInflight // 11
-	if (capacity == store.Learned || m.dirty(d.Slot)) && (room == 0 || room > store.LearnedInflight) {
+	if (!known || s.counters.failed || m.dirty(d.Slot)) && (room == 0 || room > store.LearnedInflight) {
 		room = store.LearnedInflight
 	}
 	if room > 0 && m.awaited(d.Slot) >= room || d.Line {
@@ -123,7 +157,7 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 		id: d.ID, slot: d.Slot, subject: d.Subject, units: d.Units, state: decision.Held,
 		scope: d.Scope, fingerprint: d.Fingerprint,
 	}
-	m.holds = append(m.holds, h)
+	m.take(h)
 	if want.Probe {
 		s.probe, s.lease = d.ID, m.now+d.Lease
 	}
@@ -160,6 +194,11 @@ func (m *model) adopt(h *modelHold, d *store.Decide, want store.Decided) store.D
 func (m *model) forward(h *modelHold, d *store.Decide) {
 	h.expires = m.now + d.HoldTTL
 	h.attempts = append(h.attempts, &modelAttempt{id: d.ID, lease: m.now + d.Lease})
+	m.claim(d, h.id)
+}
+
+// claim makes the request its key's owner.
+func (m *model) claim(d *store.Decide, hold string) {
 	if d.Key == "" {
 		return
 	}
@@ -168,6 +207,6 @@ func (m *model) forward(h *modelHold, d *store.Decide) {
 		k = &modelKey{}
 		m.keys[d.Key] = k
 	}
-	k.state, k.owner, k.hold, k.lease = "running", d.ID, h.id, m.now+d.Lease
+	k.state, k.owner, k.hold, k.lease = "running", d.ID, hold, m.now+d.Lease
 	k.scope, k.fingerprint = d.Scope, d.Fingerprint
 }

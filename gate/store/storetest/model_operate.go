@@ -76,7 +76,7 @@ func (r *history) release(q store.SlotQuery) {
 }
 
 func (r *history) query(slot string) store.SlotQuery {
-	return store.SlotQuery{Pool: r.pool, Slot: slot, Capacity: r.config.Capacity, Retain: r.config.Retain, KeepUnknown: r.config.KeepUnknown}
+	return store.SlotQuery{Pool: r.pool, Slot: slot, Capacity: r.config.Capacity, Truth: r.config.Truth, HoldTTL: r.config.HoldTTL, Retain: r.config.Retain, KeepUnknown: r.config.KeepUnknown}
 }
 
 // compareSlots reads both slots, which lapses what is due.
@@ -93,19 +93,24 @@ func (r *history) compareSlots() {
 		if err != nil {
 			r.Fatalf("slot %s: %v", name, err)
 		}
+		m.dirty(name)
 		m.lapse(name, r.config.KeepUnknown)
 		want := store.Slot{
-			Capacity:  m.capacity(name, r.config.Capacity),
+			Capacity: m.shownCapacity(name, r.config.Capacity), Debt: m.debt(name), LookFailed: m.slot(name).counters.failed,
 			Confirmed: m.units(name, "", isConfirmed), Held: m.units(name, "", isOpen),
-			Closed: m.slot(name).closed, Full: m.slot(name).full, Inflight: m.awaited(name), Dirty: m.dirty(name),
+			Closed: m.slot(name).closed, Full: m.slot(name).full, Inflight: m.awaited(name),
+			Dirty: m.dirty(name) || !m.verified(name), Verified: m.verified(name),
 		}
-		seen := store.Slot{Capacity: got.Capacity, Confirmed: got.Confirmed, Held: got.Held, Closed: got.Closed, Full: got.Full, Inflight: got.Inflight, Dirty: got.Dirty}
+		seen := store.Slot{Capacity: got.Capacity, Confirmed: got.Confirmed, Held: got.Held, Closed: got.Closed, Full: got.Full, Inflight: got.Inflight, Dirty: got.Dirty, Verified: got.Verified, Debt: got.Debt, LookFailed: got.LookFailed}
 		if fmt.Sprint(seen) != fmt.Sprint(want) {
 			r.Fatalf("slot %s is %+v, want %+v", name, seen, want)
 		}
 		states := map[string]decision.HoldState{}
 		for _, h := range got.Holds {
 			states[h.ID] = h.State
+			if want := m.hold(h.ID); want != nil && h.Reference != want.reference {
+				r.Fatalf("hold %s has reference %q, want %q", h.ID, h.Reference, want.reference)
+			}
 		}
 		for _, h := range m.holds {
 			if want := h.state; h.slot == name {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -63,19 +64,24 @@ func setDefault(t *testing.T, name, value string) {
 type history struct {
 	*rapid.T
 	*Harness
-	model   *model
-	calls   int
-	pool    string
-	config  store.Decide // what the pool and rule of this history configure
-	decides []*modelDecide
-	settles []modelSettle
-	touches []modelTouch
+	model      *model
+	calls      int
+	pool       string
+	config     store.Decide // what the pool and rule of this history configure
+	pendingTTL time.Duration
+	decides    []*modelDecide
+	settles    []modelSettle
+	touches    []modelTouch
+	cancels    []*modelDecide
+	looks      []*modelLook
 }
 
 type modelDecide struct {
 	d   *store.Decide
 	got store.Decided
 	at  time.Duration
+
+	settledAt time.Duration // of a cancel
 }
 
 type modelSettle struct {
@@ -102,6 +108,11 @@ func newHistory(t *rapid.T, h *Harness) *history {
 		Lease:         modelLease,
 		KeyTTL:        1000 * time.Hour,
 	}
+	if rapid.Bool().Draw(t, "truth") {
+		r.config.Capacity, r.config.Truth, r.config.Hot, r.config.Refresh = store.Learned, store.TruthRemaining, modelHot, modelHoldTTL
+		r.model.truth = store.TruthRemaining
+	}
+	r.pendingTTL = rapid.SampledFrom([]time.Duration{0, 0, modelPending}).Draw(t, "pending_ttl")
 	if rapid.SampledFrom([]bool{false, false, true}).Draw(t, "limits") {
 		r.config.SubjectLimit = store.Limit{Count: 1, Per: 2 * tick, Burst: 4}
 		r.config.SlotLimit = store.Limit{Count: 1, Per: tick, Burst: 3}
@@ -112,10 +123,14 @@ func newHistory(t *rapid.T, h *Harness) *history {
 // step does one call, or lets time pass, and compares. Right after time has passed
 // the slots are not read, so that a decide meets its due holds itself.
 func (r *history) step() {
-	switch op := rapid.SampledFrom([]string{ // rapid draws from the front more often
+	ops := []string{ // rapid draws from the front more often
 		"decide", "settle", "advance", "retry", "copy", "settle", "await", "settle again",
-		"decide", "settle", "advance", "operator", "unseen", "touch", "resume", "touch again", "read", "decide", "settle",
-	}).Draw(r.T, "op"); op {
+		"decide", "settle", "advance", "operator", "unseen", "touch", "resume", "touch again", "read", "decide", "settle", "cancel", "settle cancel", "cancel again",
+	}
+	if r.config.Truth != store.NoTruth {
+		ops = append([]string{"sync", "decide", "settle", "cancel", "settle cancel", "look", "apply"}, ops...)
+	}
+	switch op := rapid.SampledFrom(ops).Draw(r.T, "op"); op {
 	case "decide":
 		r.decide(r.request())
 	case "retry":
@@ -140,6 +155,20 @@ func (r *history) step() {
 		r.settleAgain()
 	case "unseen":
 		r.settleUnseen()
+	case "cancel":
+		r.cancelOf()
+	case "cancel again":
+		r.cancelAgain()
+	case "settle cancel":
+		r.settleCancel()
+	case "sync":
+		r.sync()
+	case "look":
+		if l := r.look(); l != nil {
+			r.looks = append(r.looks, l)
+		}
+	case "apply":
+		r.applyLate()
 	case "touch":
 		r.touch()
 	case "touch again":
@@ -180,6 +209,7 @@ func (r *history) request() *store.Decide {
 	d.RetryUnknown = rapid.SampledFrom([]bool{true, true, false}).Draw(r.T, "retry")
 	d.Wait = rapid.SampledFrom([]time.Duration{0, modelWait}).Draw(r.T, "wait")
 	d.Charged = rapid.SampledFrom([]bool{false, false, false, true}).Draw(r.T, "charged")
+	d.Blind = rapid.SampledFrom([]bool{false, false, true}).Draw(r.T, "blind")
 	d.Line = rapid.SampledFrom([]bool{false, false, false, false, false, true}).Draw(r.T, "line")
 	if rapid.Bool().Draw(r.T, "like another") && len(r.decides) > 0 {
 		o := latest(r.T, r.decides, "request").d
@@ -225,6 +255,9 @@ func (r *history) decide(d *store.Decide) {
 		r.Fatalf("decided %s, hold %q (adopted %t), lapsed %d; want %s, %q (%t), %d",
 			got.Verdict, got.Hold, got.Adopted, got.Lapsed, want.Verdict, want.Hold, want.Adopted, want.Lapsed)
 	}
+	if got.Verdict == decision.SubjectBusy && r.model.holdsUp(d, got.Owner) {
+		want.Owner = got.Owner // of several any will do
+	}
 	if got.Owner != want.Owner || !bytes.Equal(got.Answer, want.Answer) {
 		r.Fatalf("owner %q, answer %q; want %q, %q", got.Owner, got.Answer, want.Owner, want.Answer)
 	}
@@ -234,6 +267,12 @@ func (r *history) decide(d *store.Decide) {
 	if want.Left = r.model.unitsLeft(d, want.Verdict); got.Left != want.Left {
 		r.Fatalf("%d units left, want %d", got.Left, want.Left)
 	}
+	if d.Action != store.Book {
+		if got.Verdict == decision.Admitted && !slices.ContainsFunc(r.cancels, func(c *modelDecide) bool { return c.d.ID == d.ID }) {
+			r.cancels = append(r.cancels, &modelDecide{d: d, got: got, at: r.model.now})
+		}
+		return
+	}
 	for _, c := range r.decides {
 		if c.d.ID == d.ID && c.got.Verdict == decision.Admitted {
 			return // a copy's reply goes to nobody
@@ -242,7 +281,7 @@ func (r *history) decide(d *store.Decide) {
 	if got.Verdict == decision.Admitted && got.Probe != want.Probe {
 		r.Fatalf("probe %t, want %t", got.Probe, want.Probe)
 	}
-	r.decides = append(r.decides, &modelDecide{d, got, r.model.now})
+	r.decides = append(r.decides, &modelDecide{d: d, got: got, at: r.model.now})
 }
 
 // settleAttempt reports an outcome of an attempt, now and then of one that has been
@@ -276,6 +315,8 @@ func (r *history) settleAttempt() {
 	if outcome == rules.Refused {
 		s.Keep = rapid.Bool().Draw(r.T, "keep")
 	}
+	s.PendingTTL = r.pendingTTL
+	s.Reference = rapid.SampledFrom([]string{"", "booking of " + s.Hold}).Draw(r.T, "reference")
 	r.settle(s)
 	r.settles = append(r.settles, modelSettle{s, r.model.now})
 }
@@ -297,6 +338,7 @@ func (r *history) settleUnseen() {
 	d := r.request()
 	outcome := rapid.SampledFrom([]rules.Outcome{rules.Booked, rules.Duplicate, rules.Refused, rules.Busy}).Draw(r.T, "outcome")
 	s := settlement(d, store.Decided{Hold: d.ID}, outcome)
+	s.PendingTTL = r.pendingTTL
 	r.settle(s)
 	if r.model.hold(d.ID) != nil {
 		r.settles = append(r.settles, modelSettle{s, r.model.now})

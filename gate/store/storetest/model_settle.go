@@ -10,6 +10,10 @@ import (
 
 // settle follows the outcomes of the contract.
 func (m *model) settle(s *store.Settle) (want store.Settled) {
+	m.dirty(s.Slot)
+	if s.Action != store.Book {
+		return m.settleCancel(s)
+	}
 	h := m.hold(s.Hold)
 	if h == nil {
 		return m.settleUnseen(s)
@@ -36,17 +40,22 @@ func (m *model) settle(s *store.Settle) (want store.Settled) {
 	before := h.state
 	switch {
 	case s.Outcome == rules.Unknown:
+	case h.booked(), h.unpaid:
 	case s.Outcome == rules.Booked, s.Outcome == rules.Duplicate && !m.another(h): // H1
 		want.Late = h.gone()
-		m.move(h, decision.Confirmed)
+		m.book(h, s)
 	case !h.state.Open():
 	case !h.unanswered(): // H1, H2
+		m.refund(h)
 		m.move(h, decision.Released)
 	default: // H2
 		m.move(h, decision.HoldUnknown)
 	}
-	if want.Late {
+	if want.Late && m.truth != store.TruthRemaining {
 		want.Oversold = m.oversold(h, s)
+	}
+	if h.booked() && (s.Outcome == rules.Booked || s.Outcome == rules.Duplicate) && s.Reference != "" {
+		h.reference = s.Reference
 	}
 	m.mark(s, h, before.Open() && h.state == decision.Released)
 	m.settleKey(s, h.state)
@@ -57,14 +66,15 @@ func (m *model) settle(s *store.Settle) (want store.Settled) {
 func (m *model) settleUnseen(s *store.Settle) (want store.Settled) {
 	want.Applied = true
 	h := &modelHold{
-		id: s.Hold, slot: s.Slot, subject: s.Subject, units: s.Units, state: decision.Confirmed,
+		id: s.Hold, slot: s.Slot, subject: s.Subject, units: s.Units, reference: s.Reference,
 		scope: s.Scope, fingerprint: s.Fingerprint,
 		attempts: []*modelAttempt{{id: s.ID, answered: true, endedAt: m.now}},
 	}
 	if s.Outcome == rules.Booked {
 		m.see(s.Slot)
-		m.holds = append(m.holds, h)
-		want.Hold, want.Oversold = decision.Confirmed, m.oversold(h, s)
+		m.take(h)
+		m.book(h, s)
+		want.Hold, want.Oversold = h.state, m.oversold(h, s)
 	}
 	if k := m.keys[s.Key]; k != nil && k.owner != s.ID && s.Keep && s.Outcome != rules.Unknown && k.fingerprint == s.Fingerprint && m.unanswered(k) {
 		k.state, k.scope, k.answer = "done", s.Scope, s.Answer // written back (design section 4)
@@ -81,7 +91,7 @@ func (m *model) unanswered(k *modelKey) bool {
 // another reports whether the subject has a confirmed hold beside h on the slot.
 func (m *model) another(h *modelHold) bool {
 	for _, o := range m.holds {
-		if o != h && o.slot == h.slot && h.subject != "" && o.subject == h.subject && o.state == decision.Confirmed {
+		if o != h && o.slot == h.slot && h.subject != "" && o.subject == h.subject && o.booked() {
 			return true
 		}
 	}
@@ -98,16 +108,17 @@ func (h *modelHold) unanswered() bool {
 }
 
 func (m *model) oversold(h *modelHold, s *store.Settle) int64 {
-	capacity := m.capacity(s.Slot, s.Capacity)
-	if capacity == store.Learned {
+	left, known := m.remaining(s.Slot, s.Capacity)
+	if !known {
 		return 0
 	}
-	return min(h.units, max(0, m.units(s.Slot, "", isTaken)-capacity))
+	return min(h.units, max(0, -left))
 }
 
 // mark: H12 and the lone probe.
 func (m *model) mark(s *store.Settle, h *modelHold, released bool) {
 	slot := m.see(s.Slot)
+	_, known := m.remaining(s.Slot, s.Capacity)
 	isProbe := s.Probe && slot.probe == s.ID
 	next := func(pause time.Duration) { slot.probe, slot.probeAt = "", m.now+pause }
 	switch {
@@ -125,7 +136,7 @@ func (m *model) mark(s *store.Settle, h *modelHold, released bool) {
 		next(slot.pause)
 	case isProbe && s.Outcome == rules.NeverSent:
 		next(time.Second)
-	case isProbe && h.state == decision.Confirmed && m.capacity(s.Slot, s.Capacity) != store.Learned && !m.dirty(s.Slot):
+	case isProbe && h.booked() && known && !slot.counters.failed && !m.dirty(s.Slot):
 		slot.full = 0
 	case isProbe:
 		next(0)
@@ -147,7 +158,7 @@ func (m *model) release(name string) {
 // settleKey: only the owner completes or releases it.
 func (m *model) settleKey(s *store.Settle, hold decision.HoldState) {
 	k := m.keys[s.Key]
-	unknown := s.Outcome == rules.Unknown || hold == decision.HoldUnknown
+	unknown := s.Outcome == rules.Unknown || s.Action == store.Book && hold == decision.HoldUnknown
 	if s.Key == "" || k != nil && (k.owner != s.ID || k.state == "done") {
 		return
 	}

@@ -10,14 +10,23 @@ import (
 	"github.com/slotgate/slotgate/gate/store"
 )
 
-// dirty: some gate's mark stands.
+// dirty: some gate's mark stands. One that has run out is a resume.
 func (m *model) dirty(slot string) bool {
-	for _, until := range m.slot(slot).dirty {
-		if until > m.now {
-			return true
+	s := m.slot(slot)
+	for gate, until := range s.dirty {
+		if until <= m.now {
+			m.unmark(s, gate)
 		}
 	}
-	return false
+	return len(s.dirty) > 0
+}
+
+// unmark: what the gate passed by is in truth by now, and not in the counters.
+func (m *model) unmark(s *modelSlot, gate string) {
+	if _, marked := s.dirty[gate]; marked {
+		delete(s.dirty, gate)
+		s.counters.verified = false
+	}
 }
 
 // touch: H18.
@@ -26,7 +35,10 @@ func (m *model) touch(t *store.Touch) {
 	if s.dirty == nil {
 		s.dirty = map[string]time.Duration{}
 	}
+	m.dirty(t.Query.Slot)
 	s.dirty[t.Gate] = m.now + t.Lease
+	m.seq++
+	s.counters.touched = m.seq
 	for i := range t.Forced {
 		m.force(t.Query.Slot, &t.Forced[i])
 	}
@@ -41,12 +53,17 @@ func (m *model) force(slot string, f *store.Forced) {
 		}
 	}
 	h := m.hold(f.Hold)
+	if h != nil && (h.booked() || h.unpaid) {
+		return
+	}
 	if h == nil {
 		h = &modelHold{
 			id: f.Hold, slot: slot, subject: f.Subject, units: f.Units,
 			scope: f.Scope, fingerprint: f.Fingerprint,
 		}
-		m.holds = append(m.holds, h)
+		m.take(h)
+	} else if h.gone() {
+		m.see(slot).counters.take(h.units)
 	}
 	m.move(h, decision.Held)
 	h.expires = m.now + f.HoldTTL
@@ -88,7 +105,7 @@ func (r *history) touch() {
 	}
 	r.sendTouch(t)
 	for _, f := range t.Forced {
-		r.decides = append(r.decides, &modelDecide{d, store.Decided{Verdict: decision.Admitted, Hold: f.Hold}, r.model.now})
+		r.decides = append(r.decides, &modelDecide{d: d, got: store.Decided{Verdict: decision.Admitted, Hold: f.Hold}, at: r.model.now})
 	}
 	r.touches = append(r.touches, modelTouch{t, r.model.now})
 }
@@ -118,7 +135,8 @@ func (r *history) resume() {
 	slot := rapid.SampledFrom([]string{"x", "y"}).Draw(r.T, "slot")
 	gate := rapid.SampledFrom([]string{"gate-a", "gate-b"}).Draw(r.T, "gate")
 	r.Logf("resume %s by %s", slot, gate)
-	delete(r.model.slot(slot).dirty, gate)
+	r.compareSlots()
+	r.model.unmark(r.model.slot(slot), gate)
 	if err := r.gate().Resume(context.Background(), r.query(slot), gate); err != nil {
 		r.Fatalf("resume: %v", err)
 	}

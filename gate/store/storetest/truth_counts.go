@@ -25,7 +25,7 @@ var countTests = []test{
 		d := request(truthful)
 		f.sync(d, -2)
 		f.left(decision.SoldOut, again(d), 0)
-		if got := f.slot(d); got.Debt != 2 || got.Capacity != -2 || !got.Verified {
+		if got := f.slot(d); got.Debt != 2 || got.Capacity != 0 || !got.Verified {
 			f.Fatalf("slot %+v", got)
 		}
 	}},

@@ -38,6 +38,10 @@ var totalTests = []test{
 			f.Fatalf("slot %+v", got)
 		}
 		f.expect(decision.OverCapacity, again(d, withUnits(6)))
+		f.sync(d, 1)
+		if got := f.slot(d); got.Capacity != 1 || got.Debt != 1 {
+			f.Fatalf("slot %+v", got)
+		}
 		f.sync(d, 2)
 		f.expect(decision.SoldOut, again(d))
 		c := cancelOf(d)
