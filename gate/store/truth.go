@@ -99,7 +99,8 @@ type Applied struct {
 	// Applied is false where the reading was refused: an apply of a later look, or
 	// of a newer leader, came before; the slot was touched since, or lives anew.
 	Applied bool
-	// Known: counters were known before. Before and After are the units available
+	// Known: counters were known before, and the source has the slot: of one that is
+	// missing all else is zero. Before and After are the units available
 	// before and after, signed; Drift is After − Before where Known, corrected for
 	// nothing: what the apply had to change.
 	Known         bool

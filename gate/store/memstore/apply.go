@@ -112,6 +112,8 @@ func (v *visit) planLook(r *store.Reading, again bool) {
 	at := int64(never)
 	quiet := v.now - s.truth.moved*int64(time.Microsecond)
 	switch {
+	case s.truth.asked > r.Looked.At:
+		at = v.now
 	case again || s.truth.moved > r.Looked.At:
 		at = v.now + int64(r.Hot)
 	case s.truth.moved > 0 && quiet < int64(max(moving, 10*r.Refresh)):

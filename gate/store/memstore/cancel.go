@@ -195,6 +195,7 @@ func (r *report) ofCancel() {
 			r.confirm(h, decision.Confirmed)
 		}
 		if r.got.Look {
+			r.slot.truth.asked = r.slot.truth.tick(r.now)
 			r.dueBy(r.now)
 		}
 		r.touched()

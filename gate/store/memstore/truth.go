@@ -27,6 +27,7 @@ type truth struct {
 	last    int64 // the latest of the times below
 	moved   int64 // when a hold last moved
 	touched int64 // when a gate last came back from an outage
+	asked   int64 // when a settlement last asked for a look
 	applied int64 // when the last look that was applied began
 	fence   int64 // of the newest leader that applied one
 	hot     time.Duration

@@ -126,6 +126,15 @@ var dueTests = []test{
 			f.due(d, -1)
 		}
 	}},
+	{"also when it comes during a look, which may not have seen what it is about", func(f *fixture) {
+		d := request(truthful, withSubject("s"))
+		f.sync(d, 5)
+		r := f.look(d)
+		c := cancelOf(d)
+		f.settle(c, f.meant(c, ""), rules.Done)
+		f.apply(says(r, 5))
+		f.due(d, dueLease, d.Slot)
+	}},
 	{"a decide that finds the look older than refresh makes the slot due at once", func(f *fixture) {
 		d := request(truthful, func(d *store.Decide) { d.OnePerSubject = true }, withSubject("s"))
 		f.sync(d, 5)

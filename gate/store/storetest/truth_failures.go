@@ -103,7 +103,9 @@ var failureTests = []test{
 		f.admit(again(d))
 		r := f.look(d)
 		r.Missing = true
-		f.apply(r)
+		if got := f.apply(r); got != (store.Applied{Applied: true}) {
+			f.Fatalf("applied %+v", got)
+		}
 		f.units(d, 1, 1)
 		if got := f.slot(d); got.Capacity != store.Learned || got.Verified || got.LookFailed || !got.CheckedAt.IsZero() || got.Debt != 0 {
 			f.Fatalf("slot %+v", got)
