@@ -279,7 +279,7 @@ type Settled struct {
 	// Late: the hold was gone (lapsed or released) and has been counted again.
 	Late bool
 	// Oversold is by how many units a late or unseen booking put the slot over
-	// its capacity.
+	// its capacity; with truth, of what the slot is in debt.
 	Oversold int64
 	// Look: what is free is not known; with truth the slot is due for a look.
 	Look bool

@@ -113,9 +113,7 @@ func (r *report) confirm(h *hold, to decision.HoldState) {
 	r.move(h, to, r.now+int64(r.s.PendingTTL), r.cause())
 	if wasGone {
 		r.got.Late = true
-		if r.s.Truth != store.TruthRemaining {
-			r.got.Oversold = min(h.units, r.slot.over(r.of))
-		}
+		r.got.Oversold = min(h.units, r.slot.over(r.of))
 	}
 }
 

@@ -167,7 +167,7 @@ func (m *model) settleCancel(s *store.Settle) (want store.Settled) {
 		case s.Action == store.Confirm && (h.state == decision.Pending || h.state == decision.Lapsed || h.unpaid):
 			want.Late = h.gone()
 			m.book(h, s)
-			if want.Late && m.truth != store.TruthRemaining {
+			if want.Late {
 				want.Oversold = m.oversold(h, s)
 			}
 		}

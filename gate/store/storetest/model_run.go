@@ -239,7 +239,7 @@ func (r *history) recent(fits func(*modelDecide) bool) *modelDecide {
 }
 
 func (r *history) decide(d *store.Decide) {
-	r.Logf("decide %s %s/%s/%d key %q scope %q retry %t wait %v await %q", d.ID, d.Slot, d.Subject, d.Units, d.Key, d.Scope, d.RetryUnknown, d.Wait, d.Await)
+	r.Logf("decide %s action %d target %q %s/%s/%d key %q scope %q retry %t wait %v await %q", d.ID, d.Action, d.Target, d.Slot, d.Subject, d.Units, d.Key, d.Scope, d.RetryUnknown, d.Wait, d.Await)
 	if r.config.MaxPerSubject > 0 {
 		// A store may let an overdue hold of another slot stop counting in the pool
 		// before anybody looks at that slot; reading them makes it certain.

@@ -51,7 +51,7 @@ func (m *model) settle(s *store.Settle) (want store.Settled) {
 	default: // H2
 		m.move(h, decision.HoldUnknown)
 	}
-	if want.Late && m.truth != store.TruthRemaining {
+	if want.Late {
 		want.Oversold = m.oversold(h, s)
 	}
 	if h.booked() && (s.Outcome == rules.Booked || s.Outcome == rules.Duplicate) && s.Reference != "" {
