@@ -5,7 +5,7 @@
 // By file, in the order of a request: listen.go and certificate.go where clients
 // come, conn.go the connection and its limits, strict.go and target.go what is
 // refused because it could be read in two ways, forwarded.go and request.go what
-// the rules and the backend get to see, expect.go and handle.go where it goes,
+// the rules and the backend get to see, lasthop.go what ends here, expect.go and handle.go where it goes,
 // body.go how its body is read, reply.go, pass.go and tunnel.go the answer,
 // field.go its head, refusal.go the edge's own answers.
 //
@@ -35,7 +35,8 @@
 //	9110 7.6    no field but for the connection is changed      TestFieldsOfARequest, TestHeadIsForwardedAsSent u
 //	9110 7.6.1  Connection and what it names stay on one side   TestEndToEnd u, TestFieldsOfAnAnswer
 //	9110 7.6.1  a client's close is not the backend's           TestCloseStaysOnItsSide
-//	9110 7.6.2  Max-Forwards: passed on, there is no loop       (no duty of a gateway for other methods)
+//	9110 7.6.2  Max-Forwards: counted down for OPTIONS and      TestMaxForwards
+//	            TRACE, answered here at 0
 //	9110 7.6.3  Via on requests, one line                       TestForwarded
 //	9110 7.7    the message is not transformed                  TestFieldsOfAnAnswer, TestLongStreams
 //	9110 7.8    Upgrade: tunnelled, but for HTTP and TLS        TestTunnel, TestUpgradesThatAreNotPassedOn

@@ -28,11 +28,17 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 		s.refuse(ctx, refused, "")
 		return
 	}
+	last := in.lastHop()
+	in.countHop()
 	req := s.request(ctx, in)
 	body := &requestBody{server: s, ctx: ctx, conn: ctx.Conn(), length: in.length, announced: in.trailers, await: await}
 	defer body.done()
 	req.ReadBody = body.readAll
 	req.BodyHeld = await != nil && in.length <= int64(s.config.MaxBody)
+	if last {
+		s.writeOwn(ctx, in.lastHopAnswer(req.ID))
+		return
+	}
 
 	match, off, reply := s.gate.Route(req)
 	switch {

@@ -56,6 +56,9 @@ func (r *refusal) answer(requestID string) decision.Answer {
 		Retryable: r.retryAfter > 0 || r.status == http.StatusRequestTimeout,
 		RequestID: requestID,
 	}.Answer()
+	if r.status == http.StatusMethodNotAllowed { // RFC 9110 section 15.5.6
+		a.Header = append(a.Header, rules.Field{Name: "Allow", Value: methodsHere})
+	}
 	if r.retryAfter > 0 {
 		a.Header = append(a.Header, rules.Field{Name: "Retry-After", Value: strconv.Itoa(r.retryAfter)})
 	}
