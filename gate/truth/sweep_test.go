@@ -3,6 +3,7 @@ package truth
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,16 +145,18 @@ func TestALeaderIsFollowedWithinOneLease(t *testing.T) {
 func TestALeaderThatLostTheLeadAppliesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, newBackend(5, "1"))
-		first, second := b.pool(), b.open(b.options("gate-b"))
-		first.Load(t.Context(), "1")
+		paused, second := b.pool(), b.open(b.options("gate-b"))
+		paused.Load(t.Context(), "1")
 		b.sell("1", "ann")
 
 		stuck, reading := make(chan struct{}), make(chan struct{})
+		var first sync.Once
 		b.backend.before = func(context.Context, string) error {
-			select {
-			case reading <- struct{}{}:
+			is := false
+			first.Do(func() { is = true })
+			if is {
+				close(reading)
 				<-stuck
-			default:
 			}
 			return nil
 		}
@@ -161,9 +164,9 @@ func TestALeaderThatLostTheLeadAppliesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first.lead.fence, first.lead.until = fence, time.Now().Add(time.Second)
+		paused.lead.fence, paused.lead.until = fence, time.Now().Add(time.Second)
 		done := make(chan struct{})
-		go func() { defer close(done); first.sweepOne(t.Context(), fence, "1") }()
+		go func() { defer close(done); paused.sweepOne(t.Context(), fence, "1") }()
 		<-reading
 		time.Sleep(10 * time.Second) // it stands still past its lease, with what it has read
 		b.backend.book("1", "outside")
