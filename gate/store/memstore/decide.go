@@ -42,7 +42,9 @@ func (q *question) answer() (store.Decided, error) {
 		if q.d.Truth != store.NoTruth {
 			q.slot.truth.hot = q.d.Hot
 		}
-		q.got.Lapsed = q.lapse(q.d.KeepUnknown)
+		if q.d.Action == store.Book {
+			q.got.Lapsed = q.lapse(q.d.KeepUnknown)
+		}
 	}
 	switch {
 	case q.ofKey() || q.ofLimits():

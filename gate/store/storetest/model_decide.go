@@ -39,7 +39,9 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 		}
 	}
 	m.dirty(d.Slot)
-	want.Lapsed = m.lapse(d.Slot, d.KeepUnknown) // 3
+	if d.Action == store.Book {
+		want.Lapsed = m.lapse(d.Slot, d.KeepUnknown) // 3
+	}
 	k := m.keys[d.Key]
 	if d.Key != "" && k != nil { // 4
 		switch {
