@@ -5,8 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// sameHeader compares header names as a CGI environment does: letter case ignored,
-// "_" and "." taken for "-".
+// sameHeader compares header names as a CGI environment does: letter case ignored, and
+// what is no letter or digit taken for "-": "_" by most servers, "." by PHP's own, all
+// others by lighttpd.
 func sameHeader(a, b string) bool {
 	if len(a) != len(b) {
 		return false
@@ -25,7 +26,8 @@ var headerFold = func() (t [256]byte) {
 		switch {
 		case 'A' <= c && c <= 'Z':
 			c += 'a' - 'A'
-		case c == '_' || c == '.':
+		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9':
+		default:
 			c = '-'
 		}
 		t[i] = c

@@ -37,6 +37,10 @@ func TestFieldsOfARequest(t *testing.T) {
 		"Forwarded: for=6.6.6.6\r\n"+
 		"Gate-Hold: forged\r\n"+
 		"GATE_MODE: forged\r\n"+
+		"gate.decision: forged\r\n"+
+		"Gate~Rule: forged\r\n"+
+		"X.Forwarded.For: 6.6.6.6\r\n"+
+		"X-Forwarded|Host: evil.test\r\n"+
 		"X-Twice: b\r\n"+
 		"Cookie: b=2\r\n"+
 		"X-Request-Id: my id is not valid\r\n"+

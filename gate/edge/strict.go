@@ -109,7 +109,7 @@ func (in *head) frame() *refusal {
 			}
 			hasCoding = true
 		case equalFolded(f.Name, "Content-Length"), equalFolded(f.Name, "Transfer-Encoding"):
-			return refuseFraming // some backends fold "_" into "-"
+			return refuseFraming // in another spelling
 		}
 	}
 	if hasLength && hasCoding {
@@ -142,7 +142,8 @@ func methodName(b []byte) string {
 	return string(b)
 }
 
-// equalFolded compares names as a backend does that cannot tell "_" from "-".
+// equalFolded compares names as a CGI environment does, in which letter case is lost
+// and what is no letter or digit becomes one mark.
 func equalFolded(name, want string) bool {
 	if len(name) != len(want) {
 		return false
@@ -157,10 +158,10 @@ func equalFolded(name, want string) bool {
 
 func foldByte(c byte) byte {
 	switch {
-	case c == '_':
-		return '-'
 	case c >= 'A' && c <= 'Z':
 		return c + 'a' - 'A'
+	case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+		return c
 	}
-	return c
+	return '-'
 }
