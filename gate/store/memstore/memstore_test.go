@@ -47,4 +47,6 @@ func TestModel(t *testing.T) { storetest.RunModel(t, harness) }
 
 func TestTruth(t *testing.T) { storetest.RunTruth(t, harness) }
 
+func TestTruthModel(t *testing.T) { storetest.RunTruthModel(t, harness) }
+
 func TestBackend(t *testing.T) { storetest.RunBackend(t, harness) }

@@ -34,11 +34,17 @@ const (
 // RunModel compares a store with the reference model over random histories: each
 // verdict and settlement, and after each step the slots with their holds. It opens
 // one store; each history has a pool and rule of its own.
-func RunModel(t *testing.T, open func(t *testing.T) *Harness) {
+func RunModel(t *testing.T, open func(t *testing.T) *Harness) { runModel(t, open, false) }
+
+// RunTruthModel does so with cancels, confirms and pending bookings, and in half of
+// the pools with counters that follow truth.
+func RunTruthModel(t *testing.T, open func(t *testing.T) *Harness) { runModel(t, open, true) }
+
+func runModel(t *testing.T, open func(t *testing.T) *Harness, truth bool) {
 	setDefault(t, "rapid.checks", strconv.Itoa(modelRuns))
 	h := open(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		r := newHistory(rt, h)
+		r := newHistory(rt, h, truth)
 		for range modelOps {
 			r.step()
 		}
@@ -68,6 +74,7 @@ type history struct {
 	calls      int
 	pool       string
 	config     store.Decide // what the pool and rule of this history configure
+	truth      bool // cancels, confirms and pending bookings, and perhaps truth
 	pendingTTL time.Duration
 	decides    []*modelDecide
 	settles    []modelSettle
@@ -94,8 +101,8 @@ type modelTouch struct {
 	at time.Duration
 }
 
-func newHistory(t *rapid.T, h *Harness) *history {
-	r := &history{T: t, Harness: h, model: newModel(), pool: "pool of " + newID()}
+func newHistory(t *rapid.T, h *Harness, truth bool) *history {
+	r := &history{T: t, Harness: h, truth: truth, model: newModel(), pool: "pool of " + newID()}
 	r.config = store.Decide{
 		Rule: r.pool, Group: r.pool, Pool: r.pool,
 		Capacity:      rapid.SampledFrom([]int64{2, store.Learned, 1, 3, 5}).Draw(t, "capacity"),
@@ -108,11 +115,13 @@ func newHistory(t *rapid.T, h *Harness) *history {
 		Lease:         modelLease,
 		KeyTTL:        1000 * time.Hour,
 	}
-	if rapid.Bool().Draw(t, "truth") {
+	if truth && rapid.Bool().Draw(t, "of truth") {
 		r.config.Capacity, r.config.Truth, r.config.Hot, r.config.Refresh = store.Learned, store.TruthRemaining, modelHot, modelHoldTTL
 		r.model.truth = store.TruthRemaining
 	}
-	r.pendingTTL = rapid.SampledFrom([]time.Duration{0, 0, modelPending}).Draw(t, "pending_ttl")
+	if truth {
+		r.pendingTTL = rapid.SampledFrom([]time.Duration{0, 0, modelPending}).Draw(t, "pending_ttl")
+	}
 	if rapid.SampledFrom([]bool{false, false, true}).Draw(t, "limits") {
 		r.config.SubjectLimit = store.Limit{Count: 1, Per: 2 * tick, Burst: 4}
 		r.config.SlotLimit = store.Limit{Count: 1, Per: tick, Burst: 3}
@@ -125,7 +134,10 @@ func newHistory(t *rapid.T, h *Harness) *history {
 func (r *history) step() {
 	ops := []string{ // rapid draws from the front more often
 		"decide", "settle", "advance", "retry", "copy", "settle", "await", "settle again",
-		"decide", "settle", "advance", "operator", "unseen", "touch", "resume", "touch again", "read", "decide", "settle", "cancel", "settle cancel", "cancel again",
+		"decide", "settle", "advance", "operator", "unseen", "touch", "resume", "touch again", "read", "decide", "settle",
+	}
+	if r.truth {
+		ops = append(ops, "cancel", "settle cancel", "cancel again")
 	}
 	if r.config.Truth != store.NoTruth {
 		ops = append([]string{"sync", "decide", "settle", "cancel", "settle cancel", "look", "apply"}, ops...)
