@@ -20,6 +20,15 @@ func (s *Set) Match(r *Request) (Match, *Refusal) {
 	if r.Path == "*" && r.Method == "OPTIONS" {
 		return Match{}, nil // about the server, not about a resource (RFC 9110, 9.3.7)
 	}
+	m, refusal := s.match(r)
+	if refusal == nil && s.dialect.rewrites {
+		refusal = s.matchRewritten(r, &m)
+	}
+	return m, refusal
+}
+
+// match goes by the request's own path.
+func (s *Set) match(r *Request) (Match, *Refusal) {
 	t := trial{set: s, req: r}
 	var segmentBuf [maxInlineSegments]string
 	paths, err := readPath(r.Path, s.dialect, segmentBuf[:0])

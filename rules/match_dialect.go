@@ -18,6 +18,8 @@ package rules
 //	dots and blanks at the   +    -    -      -        -       +     of literals
 //	  end, "::$DATA"
 //	"/(S(id))"               +    -    -      -        -       +     dropped
+//	"//host/" before it      +    +    -      +        -       -     dropped
+//	X-Original-URL for it    +    +    -      -        -       -     … or not
 //	override by header       (3)  (4)  (4)   (3)       -      (4)    on POST (any: on all)
 //	  by _method in query    +    +    -      +        +       -
 //	  by _method in a form   +    +    +      +        +       -     on POST
@@ -36,7 +38,8 @@ package rules
 //
 // Sources: Apache AcceptPathInfo, DirectoryIndex, MergeSlashes and MultiViews, nginx
 // merge_slashes and try_files, Symfony Request.getMethod, Laravel
-// Request.createFromBase, Rails routing "(.:format)", Rack::MethodOverride, Express
+// Request.createFromBase, Symfony Request.prepareRequestUri below 4.1.3, Zend
+// Controller_Request_Http, parse_url and URL of paths with two slashes, Rails routing "(.:format)", Rack::MethodOverride, Express
 // strict and caseSensitive, method-override, Spring UrlPathHelper, suffixPatternMatch
 // and HiddenHttpMethodFilter, Tomcat CoyoteAdapter, Kestrel dot segment removal, IIS
 // PATH_INFO, ASP.NET FriendlyUrls and cookieless sessions, ASP.NET Core
@@ -56,6 +59,9 @@ type dialect struct {
 	scripts         []string // extensions, lower case
 	multiViews      bool     // /index/… is /index.php/…
 	windows         bool     // names are those of files on Windows, by way of ASP.NET
+
+	hosts    bool // a path may begin with //host
+	rewrites bool // rewriteHeaders may hold the path
 
 	headers     []string // that override the method
 	query, form bool     // _method there does
@@ -81,12 +87,14 @@ var (
 			lax: true, keepsDots: true, keepsParameters: true, dropsParameters: true, foldsCase: true,
 			formats: formats{every: true},
 			scripts: []string{".php", ".phtml", ".aspx", ".ashx", ".asmx"}, multiViews: true, windows: true,
+			hosts: true, rewrites: true,
 			headers: overrideHeaders, query: true, form: true, json: true,
 		},
 		"php": {
 			keepsParameters: true, foldsCase: true,
 			formats: formats{literals: []string{".php", ".html", ".json", ".xml"}},
 			scripts: []string{".php", ".phtml"}, multiViews: true,
+			hosts: true, rewrites: true,
 			headers: overrideHeaders[:1], query: true, form: true, json: true, methods: commonMethods,
 		},
 		"rack": {
@@ -96,6 +104,7 @@ var (
 		},
 		"express": {
 			keepsDots: true, keepsParameters: true, foldsCase: true,
+			hosts:    true,
 			optional: true, headers: overrideHeaders, query: true, form: true, plainForms: true, json: true, methods: commonMethods,
 			doubles: true,
 		},

@@ -58,6 +58,7 @@ const maxInlineSegments = 16
 //     ";" begins some where a container decodes before it looks
 //   - dot segments, resolved or text; and "//../", which goes up from the collapsed
 //     or from the empty segment
+//   - a host that two slashes begin with, to whoever parses URLs
 //   - the session ids that ASP.NET takes out of paths
 //   - what a script in it or a front controller takes for the path
 //   - the suffix that names a format, see at
@@ -93,6 +94,11 @@ func readText(text string, d *dialect, buf []string) readings {
 		plain := dropParameters(text, ";")
 		for _, t := range []string{plain, dropParameters(plain, "%3B")} {
 			rs.others = d.dotReadings(append(rs.others, asRead(splitPath(t, nil, collapseFirst))), t)
+		}
+	}
+	if d.hosts && strings.HasPrefix(text, "//") {
+		if i := strings.IndexByte(text[2:], '/'); i > 0 {
+			rs.others = append(rs.others, asRead(splitPath(text[2+i:], nil, collapseFirst)))
 		}
 	}
 	if d.windows {
