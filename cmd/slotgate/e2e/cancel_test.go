@@ -1,0 +1,268 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slotgate/slotgate/cmd/legacybooking/booking"
+	"github.com/slotgate/slotgate/gate/testbed"
+)
+
+// bookingID is the id in the backend's answer to a booking.
+func bookingID(t testing.TB, a answer) int64 {
+	t.Helper()
+	var body struct {
+		Data struct {
+			ID int64 `json:"booking_id"`
+		}
+	}
+	if err := json.Unmarshal(a.body, &body); err != nil || body.Data.ID == 0 {
+		t.Fatalf("no booking id in %v", a)
+	}
+	return body.Data.ID
+}
+
+func cancelBooking(base string, id int64, fields ...string) answer {
+	return send("DELETE", fmt.Sprintf("%s/api/bookings/%d", base, id), "", fields...)
+}
+
+func cancelStudent(base string, lesson int, student string, fields ...string) answer {
+	return send("DELETE", fmt.Sprintf("%s/api/lessons/%d/students/%s", base, lesson, student), "", fields...)
+}
+
+// goneIsDone makes every repeat of a cancel a done one: the hardest for who has to
+// free once.
+func goneIsDone(rules string) string {
+	const done = "    outcomes: [{ when: { status: 404 }, is: done }]\n"
+	return strings.NewReplacer(
+		"    hold: path:booking\n  - name: cancel-student", "    hold: path:booking\n"+done+"  - name: cancel-student",
+		"    subject: path:student\n", "    subject: path:student\n"+done,
+	).Replace(rules)
+}
+
+// TestACancelThatComesTenTimesFreesOneUnit: at once, through two gates, half by the
+// booking's id and half by lesson and student, all answered as done.
+func TestACancelThatComesTenTimesFreesOneUnit(t *testing.T) {
+	for _, known := range []string{"by configuration", "by truth"} {
+		t.Run(known, func(t *testing.T) {
+			database := sqliteTables(t)
+			backend := startLegacy(t, booking.Options{Database: database.database, Style: booking.Conditional, Lessons: 1, Seats: 4})
+			capacity := "capacity: 4"
+			if known == "by truth" {
+				capacity = database.remainder("lesson_slot", quickLooks)
+			}
+			config := lessons(backend.url, redisStore(testbed.Redis(t).Addr()), "", capacity+", hold_ttl: 30s, one_per_subject: true", goneIsDone(followUps))
+			gates := []*gateProcess{startGate(t, config), startGate(t, config)}
+			var ann int64
+			for n, student := range []string{"ann", "bob", "cid", "dan"} {
+				a := book(gates[n%2].url, 1, student)
+				expect(t, a, 201, "admitted", "booked")
+				if student == "ann" {
+					ann = bookingID(t, a)
+				}
+			}
+			var all sync.WaitGroup
+			for n := range 10 {
+				all.Go(func() {
+					base := gates[n%2].url
+					a := cancelBooking(base, ann)
+					if n%4 >= 2 {
+						a = cancelStudent(base, 1, "ann")
+					}
+					if a.err != nil || a.header.Get("Gate-Decision") != "admitted" || a.header.Get("Gate-Outcome") != "done" {
+						t.Errorf("cancel %d: %v", n, a)
+					}
+				})
+			}
+			all.Wait()
+			for _, g := range gates {
+				if s, _ := g.lesson(1); s.Confirmed != 3 || s.Held != 0 || g.available(1) != 1 {
+					t.Errorf("after ten cancels: %v", s)
+				}
+			}
+			if s := backend.sales(t)[0]; s.Remain != 1 || s.Bookings != 3 {
+				t.Errorf("after ten cancels the database has %+v", s)
+			}
+			expect(t, book(gates[0].url, 1, "eve"), 201, "admitted", "booked")
+			expect(t, book(gates[1].url, 1, "fay"), 409, "sold-out", "")
+		})
+	}
+}
+
+// TestLateCopiesOfBookCancelBook: a student books, cancels and books again. Then copies
+// of all that was sent arrive: from the client, with and without keys, and from the
+// network between gate and store. The second booking stands, and no unit moves.
+func TestLateCopiesOfBookCancelBook(t *testing.T) {
+	for _, known := range []string{"by configuration", "by truth"} {
+		t.Run(known, func(t *testing.T) {
+			database := sqliteTables(t)
+			backend := startLegacy(t, booking.Options{Database: database.database, Style: booking.Conditional, Lessons: 1, Seats: 2})
+			capacity := "capacity: 2"
+			if known == "by truth" {
+				capacity = database.remainder("lesson_slot", quickLooks)
+			}
+			proxy := testbed.Proxy(t, testbed.Redis(t).Addr())
+			rules := goneIsDone(keyed + followUps)
+			rules = strings.Replace(rules, "    slot: path:lesson\n    subject: path:student\n", "    slot: path:lesson\n    subject: path:student\n"+keyed, 1)
+			config := lessons(backend.url, redisStore(proxy.Addr()), "", capacity+", hold_ttl: 30s, one_per_subject: true", rules)
+			gates := []*gateProcess{startGate(t, config), startGate(t, config)}
+			key := func(n int) []string {
+				return []string{fmt.Sprintf("Idempotency-Key: 0123456789abcdef-%d", n), "Authorization: Bearer ann"}
+			}
+			expect(t, book(gates[0].url, 1, "bob"), 201, "admitted", "booked")
+
+			copies := proxy.HoldCopy("EVALSHA")
+			first := book(gates[0].url, 1, "ann", key(1)...)
+			expect(t, first, 201, "admitted", "booked")
+			cancelled := cancelStudent(gates[1].url, 1, "ann", key(2)...)
+			expect(t, cancelled, 200, "admitted", "done")
+			second := book(gates[1].url, 1, "ann", key(3)...)
+			expect(t, second, 201, "admitted", "booked")
+			stands := func(after string) {
+				t.Helper()
+				for _, g := range gates {
+					s, _ := g.lesson(1)
+					if s.Confirmed != 2 || s.Held != 0 || g.available(1) != 0 {
+						t.Errorf("after %s: %v", after, s)
+					}
+				}
+				if s := backend.sales(t)[0]; s.Remain != 0 || s.Bookings != 2 {
+					t.Errorf("after %s the database has %+v", after, s)
+				}
+			}
+			stands("the second booking")
+
+			saw := backend.Stats().Requests
+			for _, g := range gates {
+				expect(t, book(g.url, 1, "ann", key(1)...), 201, "replayed", "booked")
+				expect(t, cancelStudent(g.url, 1, "ann", key(2)...), 200, "replayed", "done")
+				expect(t, book(g.url, 1, "ann", key(3)...), 201, "replayed", "booked")
+			}
+			if now := backend.Stats().Requests; now.Book != saw.Book || now.Cancel != saw.Cancel {
+				t.Errorf("copies with their keys reached the backend: %+v, before %+v", now, saw)
+			}
+			stands("copies with their keys")
+
+			for _, g := range gates { // of the first booking, which is gone
+				expect(t, cancelBooking(g.url, bookingID(t, first)), 404, "admitted", "done")
+				expect(t, book(g.url, 1, "ann"), 409, "duplicate", "")
+			}
+			stands("copies without a key")
+
+			sent := copies.Len()
+			if _, err := copies.Replay(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d copies of calls of the store", sent)
+			if sent < 6 { // three decisions, three settlements
+				t.Errorf("only %d calls of the store were copied", sent)
+			}
+			stands("copies of the calls of the store")
+			expect(t, book(gates[0].url, 1, "eve"), 409, "sold-out", "")
+		})
+	}
+}
+
+// TestACancelWaitsForTheBookingOfItsSubject: what is sent first is done first (H9),
+// though the two come through different gates.
+func TestACancelWaitsForTheBookingOfItsSubject(t *testing.T) {
+	inside, release := make(chan struct{}, 4), make(chan struct{})
+	backend := startLegacy(t, booking.Options{Style: booking.Conditional, Lessons: 1, Seats: 1, BeforeWrite: func() { inside <- struct{}{}; <-release }})
+	config := lessons(backend.url, redisStore(testbed.Redis(t).Addr()), ", timeout: 15s", "capacity: 1, hold_ttl: 60s", followUps)
+	gates := []*gateProcess{startGate(t, config), startGate(t, config)}
+	booked, cancelled := make(chan answer, 1), make(chan answer, 1)
+	go func() { booked <- book(gates[0].url, 1, "ann") }()
+	<-inside
+	go func() { cancelled <- cancelStudent(gates[1].url, 1, "ann") }()
+	// The cancel is known to wait once its gate has been asked; that it has not
+	// reached the backend by then, nor while the booking is open, is what counts.
+	select {
+	case a := <-cancelled:
+		t.Fatalf("it did not wait: %v", a)
+	case <-time.After(300 * time.Millisecond):
+	}
+	if n := backend.Stats().Requests.Cancel; n != 0 {
+		t.Fatalf("%d cancels reached the backend while the booking ran", n)
+	}
+	close(release)
+	expect(t, <-booked, 201, "admitted", "booked")
+	expect(t, <-cancelled, 200, "admitted", "done")
+	if s, _ := gates[0].lesson(1); s.Confirmed != 0 || s.Held != 0 || gates[0].available(1) != 1 {
+		t.Errorf("booked and cancelled: %v", s)
+	}
+}
+
+// TestACancelWhileTheBookingIsUnknown (H8): the client was not told whether it booked,
+// and cancels. Its unit is nobody's while the backend may still commit.
+func TestACancelWhileTheBookingIsUnknown(t *testing.T) {
+	const holdTTL = 4500 * time.Millisecond
+	start := func(t *testing.T, o booking.Options) (*legacy, []*gateProcess) {
+		database := sqliteTables(t)
+		o.Database, o.Lessons, o.Seats = database.database, 1, 1
+		backend := startLegacy(t, o)
+		config := lessons(backend.url, `kind: redis, timeout: 1500ms, addresses: ["`+testbed.Redis(t).Addr()+`"]`, ", timeout: 400ms",
+			database.remainder("lesson_slot", "refresh: 1s, hot: 200ms, lag: 100ms, timeout: 2s, max_rate: 200/s")+", hold_ttl: 4500ms", followUps)
+		return backend, []*gateProcess{startGate(t, config), startGate(t, config)}
+	}
+	t.Run("after it was committed", func(t *testing.T) {
+		t.Parallel()
+		committed := make(chan struct{}, 1)
+		backend, gates := start(t, booking.Options{
+			Style: booking.Conditional, CommitThenDelay: time.Second, AfterCommit: func() { committed <- struct{}{} },
+		})
+		began := time.Now()
+		expect(t, book(gates[0].url, 1, "ann"), 504, "upstream-timeout", "unknown")
+		<-committed
+		expect(t, cancelStudent(gates[1].url, 1, "ann"), 200, "admitted", "done")
+		if s := backend.sales(t)[0]; s.Remain != 1 {
+			t.Fatalf("after the cancel the database has %+v", s)
+		}
+		saw := backend.Stats().Requests.Book
+		eventually(t, holdTTL+patience, func() string {
+			available := gates[0].available(1)
+			after := time.Since(began)
+			if available == 0 && after < holdTTL-time.Second { // well before the end, the unit is nobody's
+				expect(t, book(gates[1].url, 1, "bob"), 409, "sold-out", "")
+			}
+			if available > 0 && after < holdTTL {
+				t.Fatalf("%d units offered %v after the booking began", available, after)
+			}
+			if available != 1 {
+				return fmt.Sprintf("%d available", available)
+			}
+			return ""
+		})
+		if n := backend.Stats().Requests.Book; n != saw {
+			t.Errorf("the backend saw %d further bookings meanwhile", n-saw)
+		}
+	})
+	t.Run("before it is committed", func(t *testing.T) {
+		t.Parallel()
+		inside, release := make(chan struct{}, 1), make(chan struct{})
+		backend, gates := start(t, booking.Options{Style: booking.Naive, BeforeWrite: func() { inside <- struct{}{}; <-release }})
+		began := time.Now()
+		expect(t, book(gates[0].url, 1, "ann"), 504, "upstream-timeout", "unknown")
+		<-inside
+		expect(t, cancelStudent(gates[1].url, 1, "ann"), 404, "admitted", "refused")
+		close(release)
+		eventually(t, patience, func() string {
+			if s := backend.sales(t)[0]; s.Remain != 0 {
+				return fmt.Sprintf("the database has %+v", s)
+			}
+			return ""
+		})
+		for time.Since(began) < holdTTL+time.Second { // past its hold, and looks after that
+			if a := book(gates[1].url, 1, "bob"); a.header.Get("Gate-Decision") != "sold-out" {
+				t.Fatalf("%v after the booking began: %v", time.Since(began), a)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if difference := behind(t, gates[0], backend); difference != "" {
+			t.Error(difference)
+		}
+	})
+}

@@ -1,0 +1,116 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/slotgate/slotgate/cmd/legacybooking/booking"
+	"github.com/slotgate/slotgate/gate/testbed"
+)
+
+// sellBehind books seats of lesson 1 at the backend itself.
+func sellBehind(t testing.TB, backend *legacy, seats int) {
+	t.Helper()
+	for n := range seats {
+		if a := book(backend.url, 1, fmt.Sprint("early", n)); a.status != 201 {
+			t.Fatal(a)
+		}
+	}
+}
+
+// TestAnEmptyStoreAsksTruthOnce: a crowd comes to a slot that no gate knows, half of it
+// sold. However many wait for it, a gate reads the slot once. Truth is the API itself,
+// which counts how often it is read. The backend is naive and without constraints: that
+// nothing is oversold is the gates' doing.
+func TestAnEmptyStoreAsksTruthOnce(t *testing.T) {
+	const seats, sold = 200, 100
+	backend := startLegacy(t, booking.Options{Style: booking.Naive, NoConstraints: true, Delay: 2 * time.Millisecond, Lessons: 1, Seats: seats})
+	sellBehind(t, backend, sold)
+	config := lessons(backend.url, redisStore(testbed.Redis(t).Addr()), ", timeout: 15s",
+		overHTTP("refresh: 5m, hot: 5m, timeout: 5s")+", hold_ttl: 60s, one_per_subject: true", keyed)
+	targets := []string{startGate(t, config).url, startGate(t, config).url}
+	before := backend.Stats().Requests.Lesson
+	report, s := crowd(t, targets, 1, 2000, 500, 2000, 0)
+	won, stats := s.winners(t), backend.Stats()
+	reads := stats.Requests.Lesson - before
+	t.Logf("%d asked, %d booked, the slot was read %d times; p50 %v p99 %v, decisions %v",
+		report.Answered, len(won), reads, report.Latency.Quantile(.5), report.Latency.Quantile(.99), report.Decisions)
+	if reads < 1 || reads > int64(len(targets)) {
+		t.Errorf("the slot was read %d times", reads)
+	}
+	if n := stats.Requests.Book - sold; n != seats-sold {
+		t.Errorf("the backend saw %d bookings of the crowd, want %d", n, seats-sold)
+	}
+	noSubjectTwice(t, won)
+	expectLeft(t, backend, won, sold)
+}
+
+// expectLeft checks that the crowd has exactly what was left when it came.
+func expectLeft(t testing.TB, backend *legacy, won []exchange, sold int64) {
+	t.Helper()
+	s := backend.sales(t)[0]
+	if s.Remain != 0 || s.Bookings != sold+int64(len(won)) || s.Students != s.Bookings {
+		t.Errorf("%d of the crowd were told that they booked, the database says %+v after %d early ones", len(won), s, sold)
+	}
+}
+
+// TestTheStoreLosesItsDataInMidSale: all of it, which changes the store's run, or the
+// keys of the slot alone, which nothing tells. What was on its way then is the
+// database's to refuse; all seats are sold, and at rest the counters are right.
+func TestTheStoreLosesItsDataInMidSale(t *testing.T) {
+	for what, lose := range map[string]func(testing.TB, *redis.Client){
+		"FLUSHALL": func(t testing.TB, r *redis.Client) {
+			if err := r.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"the slot's keys": func(t testing.TB, r *redis.Client) {
+			keys, err := r.Keys(t.Context(), "*{lessons:1}*").Result()
+			if err != nil || len(keys) < 2 {
+				t.Fatalf("keys %v, error %v", keys, err)
+			}
+			if err := r.Del(t.Context(), keys...).Err(); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			const seats, sold = 300, 150
+			database := sqliteTables(t)
+			backend := startLegacy(t, booking.Options{Database: database.database, Style: booking.Conditional, Delay: time.Millisecond, Lessons: 1, Seats: seats})
+			sellBehind(t, backend, sold)
+			server := testbed.Redis(t)
+			// hold_ttl is as short as the time-outs let it be: after a loss of all data
+			// it passes before truth is asked.
+			config := lessons(backend.url, `kind: redis, timeout: 1500ms, addresses: ["`+server.Addr()+`"]`, ", timeout: 1s",
+				database.remainder("lesson_slot", "refresh: 2s, hot: 500ms, lag: 100ms, timeout: 2s, max_rate: 200/s")+", hold_ttl: 4500ms, one_per_subject: true", keyed)
+			gates := []*gateProcess{startGate(t, config), startGate(t, config)}
+			client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+			defer client.Close()
+			wait := sale(t, []string{gates[0].url, gates[1].url}, 1, 800, 120)
+			eventually(t, time.Minute, func() string {
+				if n := backend.Stats().Bookings; n < sold+50 {
+					return fmt.Sprintf("%d booked", n)
+				}
+				return ""
+			})
+			lose(t, client)
+			had := backend.Stats().Bookings
+			report, s := wait()
+			no500(t, report)
+			won := s.winners(t)
+			if had >= seats {
+				t.Errorf("all %d seats were sold before the loss", had)
+			}
+			noSubjectTwice(t, won)
+			expectLeft(t, backend, won, sold)
+			equal := eventually(t, 4500*time.Millisecond+refresh+patience, func() string { return behind(t, gates[1], backend) })
+			t.Logf("lost with %d of %d sold; %d booked of %d that asked, the backend saw %d; counters equal %v after the end; decisions %v",
+				had, seats, len(won), report.Answered, backend.Stats().Requests.Book-sold, equal.Round(time.Millisecond), report.Decisions)
+		})
+	}
+}
