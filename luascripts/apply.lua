@@ -111,6 +111,7 @@ if said == 'missing' and not s.known then
 end
 local before, known = available()
 local again = apply()
+if said == 'missing' then known = false end -- there is nothing to compare
 local after, counted = available()
 slot_save(s, us, retain)
 return reply(true, known, known and before or 0, counted and after or 0, again)

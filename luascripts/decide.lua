@@ -3,7 +3,7 @@
 -- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
 --       8 tombstone of the id  9 tombstone of this call of it
 --       10 slot limit  11 subject in the pool  12 key record  13 awaited answer
---       14 subject limit  15 client limit
+--       14 subject limit  15 client limit  16 tombstone of the target
 --       A key that plays no part is a placeholder.
 -- ARGV  1 clock ahead, ms  2 resent 0|1  3 channel of notices  4 id  5 lease, ms
 --       6 gated 0|1 (has a slot)  7 slot's own text  8 units  9 capacity, -1 learned
@@ -30,7 +30,7 @@ local d = {
   one_per_subject = ARGV[12] == '1', max_per_subject = tonumber(ARGV[13]),
   max_inflight = tonumber(ARGV[14]), keep_unknown = ARGV[15] == '1',
   opens = tonumber(ARGV[16]), line = ARGV[17] == '1', subject = ARGV[18], text = ARGV[19],
-  pool_subject = KEYS[11],
+  pool_subject = KEYS[11], target_grave = KEYS[16],
   key_ttl = tonumber(ARGV[21]), scope = ARGV[22], bare = ARGV[23] == '1',
   fingerprint = ARGV[24], retry_unknown = ARGV[25] == '1', wait = tonumber(ARGV[26]),
   books = ARGV[35] == '0', confirms = ARGV[35] == '2', target = ARGV[36], unreferenced = ARGV[37] == '1',
@@ -146,6 +146,6 @@ if r.verdict == 'admitted' then
 elseif resent and (gated or keyed) then
   finish(KEYS[9], '', now)
 end
-if gated and d.truth ~= NO_TRUTH then decide_look(d, r, s) end
+if gated and d.truth ~= NO_TRUTH then decide_look(d, s) end
 if gated then slot_save(s, us, d.retain) end
 return answer()

@@ -53,14 +53,21 @@ local function decide_cancel(d, r, s)
     return true
   end
 
+  -- The subject of a target that is finished is in its tombstone.
+  local function whose(h)
+    if d.subject ~= '' or d.target == '' then return d.subject end
+    if h then return h.subject end
+    local _, subject = finished(s.now, d.target_grave, d.target_grave)
+    return subject or ''
+  end
+
   local h
   if d.target == '' then
     h = find()
   else
     h = slot_hold(s, d.target)
   end
-  d.meant = may_mean(h) and h or nil
-  d.whose = d.subject ~= '' and d.subject or h and h.subject or ''
+  d.meant, d.whose = may_mean(h) and h or nil, whose(h)
   local waits = busy() or full()
   if waits then slot_wait(s, d.wait) end
   return waits

@@ -86,7 +86,7 @@ local function decide_left(d, r, s)
     r.verdict = 'over_capacity'
     return
   end
-  if short and not truth_failed(s) then
+  if short and (not truth_failed(s) or stale(d, s)) then
     r.verdict, r.retry = 'sold_out', next_lapse(d, s, capacity)
     return
   end
@@ -118,11 +118,9 @@ local function decide_units(d, r, s)
 end
 
 -- A decide is when a slot that nobody has asked for a while is found to be due.
-local function decide_look(d, r, s)
+local function decide_look(d, s)
   truth_pace(s, d.hot, d.refresh)
-  if r.verdict ~= 'load' and (s.known or r.verdict == 'admitted') and s.now - s.v.checked > d.refresh then
-    truth_due(s, s.now)
-  end
+  if slot_capacity(s, d.capacity) ~= LEARNED and s.now - s.v.checked > d.refresh then truth_due(s, s.now) end
 end
 
 -- Step 11: room at the backend.

@@ -9,9 +9,9 @@
 -- is remembered; KEPT: it neither lapses nor is taken up again, its booking was never
 -- confirmed. Gates read this form too (redisstore/hold.go).
 --
--- Beside a hold of which more is to be said stands f:ID, expired doubted|reference: two
--- digits, 1 where the booking was pending too long, and where a cancel of it may have
--- been done without an answer; and the text that the backend calls the booking by.
+-- Beside a hold of which more is to be said stands f:ID, doubted|booked|reference: 1
+-- where a cancel of it may have been done without an answer, else 0; when it was booked,
+-- where attempts of it were unanswered then; the text that the backend calls it by.
 
 local HOLD = '^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|(.*)$'
 

@@ -15,18 +15,32 @@ end
 
 local COUNTER = { held = 'held', pending = 'held', unknown = 'held', confirmed = 'conf' }
 
--- Keeps count of pending holds, and until when truth may lack a hold's booking (but for
--- lag): from when it was booked; while attempts of it are unanswered, till it would have
--- lapsed, because its booking may be cancelled and made again.
+-- What stands beside a hold.
+local function slot_note(s, id)
+  local note = s.notes[id]
+  if not note then
+    local doubted, booked, reference = string.match(slot_get(s, 'f:' .. id) or '', '^([01])|(%d*)|(.*)$')
+    note = { doubted = doubted == '1', booked = tonumber(booked), reference = reference or '' }
+    s.notes[id] = note
+  end
+  return note
+end
+
+-- Keeps count of pending holds, and of when a hold was booked. While other attempts of
+-- it are unanswered it stands in due by when it would have lapsed: till then its booking
+-- may be cancelled and made again.
 local function slot_book(s, h, from)
   if from == 'pending' then
     local booked = redis.call('ZSCORE', s.k.due, '+' .. h.id)
     h.booked = booked and tonumber(booked) - CONFIRMED_ZONE or s.now
     s.unlisted = s.unlisted or {}
     s.unlisted[#s.unlisted + 1] = '+' .. h.id
+  elseif #h.attempts > 0 then
+    local note = slot_note(s, h.id)
+    note.booked, note.changed = s.now, true
+    h.booked = math.max(s.now, h.lapses or 0)
   else
     h.booked = s.now
-    if #h.attempts > 0 and h.lapses then h.booked = math.max(s.now, h.lapses) end
   end
   if s.v then
     local units = (h.state == 'pending' and h.units or 0) - (from == 'pending' and h.units or 0)
@@ -50,17 +64,6 @@ local function slot_move(s, h, state, cause, still)
   slot_subject_count(s, h, from)
   slot_log(s, h, from, cause)
   slot_keep(s, h)
-end
-
--- What stands beside a hold.
-local function slot_note(s, id)
-  local note = s.notes[id]
-  if not note then
-    local expired, doubted, reference = string.match(slot_get(s, 'f:' .. id) or '', '^([01])([01])|(.*)$')
-    note = { expired = expired == '1', doubted = doubted == '1', reference = reference or '' }
-    s.notes[id] = note
-  end
-  return note
 end
 
 -- A cancel of the hold ended without an answer: it may have been done.
@@ -89,21 +92,14 @@ end
 local function slot_end_attempt(s, h, i)
   local id = h.attempts[i].id
   table.remove(h.attempts, i)
-  if hold_is_booked(h) and #h.attempts == 0 then h.booked = s.now end
+  if hold_is_booked(h) and #h.attempts == 0 then h.booked = slot_note(s, h.id).booked or s.now end
   if id ~= h.id then s.attempts[id] = false end
   slot_keep(s, h)
-end
-
--- Whether a hold was pending too long, and nothing has been heard of it since.
-local function slot_expired(s, h)
-  return h.expires == KEPT or h.state == 'lapsed' and slot_note(s, h.id).expired
 end
 
 -- A booking that was to be confirmed in time was not. With truth the next look says
 -- what became of it; else nobody knows, and its units are kept.
 local function slot_expire(s, h)
-  local note = slot_note(s, h.id)
-  note.expired, note.changed = true, true
   if s.kind == TRUTH_REMAINING then
     h.expires = s.now + COPY_WINDOW
     slot_move(s, h, 'lapsed', 'lapse', true)

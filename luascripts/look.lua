@@ -17,18 +17,22 @@ local s = slot_load(slot_keys(ARGV[4]), now, ARGV[7], {})
 -- Units of bookings that truth may not show yet, or not show for good. Where there are
 -- more holds than one look adds up, all of them.
 local function booked_lately()
-  local ids = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(CONFIRMED_ZONE + now - lag), '+inf', 'LIMIT', 0, RECENT_SCAN)
-  if #ids == RECENT_SCAN then return s.conf + s.v.pending end
-  local names = {}
-  for i, member in ipairs(ids) do
-    ids[i] = string.gsub(member, '^%+', '')
-    names[i] = 'h:' .. ids[i]
+  local listed = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(CONFIRMED_ZONE + now - lag), '+inf',
+    'WITHSCORES', 'LIMIT', 0, RECENT_SCAN)
+  if #listed == 2 * RECENT_SCAN then return s.conf + s.v.pending end
+  local ids, names = {}, {}
+  for i = 1, #listed, 2 do
+    local hold = string.gsub(listed[i], '^%+', '')
+    ids[#ids + 1], names[#names + 1] = hold, 'h:' .. hold
   end
   slot_prefetch(s, names)
   local units = 0
-  for _, hold in ipairs(ids) do
+  for i, hold in ipairs(ids) do
     local h = slot_hold(s, hold)
-    if h and hold_is_booked(h) then units = units + h.units end
+    -- One that stands there for its other attempts may have been booked long ago.
+    local booked = h and #h.attempts > 0 and slot_note(s, hold).booked
+    local again = tonumber(listed[2 * i]) > CONFIRMED_ZONE + now
+    if h and hold_is_booked(h) and (again or not booked or booked > now - lag) then units = units + h.units end
   end
   return units
 end

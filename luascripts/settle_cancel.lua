@@ -29,7 +29,7 @@ local function settle_cancel(d, r, s)
     h.expires = s.now + COPY_WINDOW
     slot_move(s, h, 'released', 'cancel', still)
     full_release(s)
-    finish(d.hold_grave, 'released', s.now)
+    finish(d.hold_grave, 'released', s.now, h.subject)
     s.announced = true
   end
 

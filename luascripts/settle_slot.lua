@@ -4,7 +4,7 @@
 local function settled_state(d, s, h, others)
   local outcome = d.outcome
   local booked = d.pending_ttl > 0 and h.state ~= 'confirmed' and 'pending' or 'confirmed'
-  if h.state == 'pending' or slot_expired(s, h) then return h.state end
+  if h.state == 'pending' or h.expires == KEPT then return h.state end
   if outcome == 'duplicate' then
     local others_booked = h.subject == '' and 0 or slot_subject(s, h.subject).booked
     if h.state == 'confirmed' then others_booked = others_booked - 1 end
@@ -30,7 +30,8 @@ end
 
 -- The booking stands under the backend's own name for it.
 local function settle_reference(d, s, h)
-  if d.reference == '' or not hold_is_booked(h) then return end
+  local named = d.outcome == 'booked' or d.outcome == 'duplicate' or d.outcome == 'done'
+  if d.reference == '' or not named or not hold_is_booked(h) then return end
   local note = slot_note(s, h.id)
   note.reference, note.changed = d.reference, true
   redis.call('SET', d.reference_key, h.id .. '|' .. s.k.name, 'PX', int(d.retain))
@@ -66,8 +67,8 @@ local function settle_answered(d, r, s, h, i)
   settle_mark(d, s, h, after == 'released' and before ~= after)
 
   if hold_is_finished(h) and #h.attempts == 0 then
-    finish(d.hold_grave, h.state, s.now)
-    finish(d.attempt_grave, h.state, s.now)
+    finish(d.hold_grave, h.state, s.now, h.subject)
+    if d.id ~= h.id then finish(d.attempt_grave, h.state, s.now) end
   elseif d.id ~= h.id then
     finish(d.attempt_grave, h.state, s.now)
   end

@@ -22,7 +22,7 @@ if h and not hold_is_finished(h) then
   slot_move(s, h, 'released', 'operator', true)
   full_release(s)
   s.by_operator = true
-  if #h.attempts == 0 then finish(KEYS[9], 'released', now) end
+  if #h.attempts == 0 then finish(KEYS[9], 'released', now, h.subject) end
   pool_note({ max_per_subject = 1, pool_subject = KEYS[10] }, h, now)
   finish(KEYS[8], before, now)
 end

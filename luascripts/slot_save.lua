@@ -121,7 +121,8 @@ local function slot_save(s, us, retain)
   for id, note in pairs(s.notes) do
     if note.changed then
       set[#set + 1] = 'f:' .. id
-      set[#set + 1] = (note.expired and '1' or '0') .. (note.doubted and '1' or '0') .. '|' .. note.reference
+      set[#set + 1] = (note.doubted and '1' or '0') .. '|' .. (note.booked and int(note.booked) or '')
+        .. '|' .. note.reference
     end
   end
   if s.recalled and #s.cancels > 0 then

@@ -13,8 +13,7 @@ local function slot_view_truth(s)
   if truth_counts(s) then
     local left = v.cap - s.conf - s.held
     debt = math.max(0, -left)
-    -- In debt it may be negative, but never what means that it is not known.
-    capacity = int(v.cap == LEARNED and 0 or v.cap)
+    capacity = int(math.max(0, v.cap))
     if v.total ~= LEARNED then capacity, outside = int(v.total), v.total - v.cap end
   elseif s.kind == TRUTH_TOTAL and v.total ~= LEARNED then
     capacity = int(v.total)

@@ -38,7 +38,7 @@ func (s *Store) Decide(ctx context.Context, d *store.Decide) (store.Decided, err
 func (s *Store) encodeDecide(n *names, d *store.Decide) *call {
 	none := s.keys.None()
 	slot := s.noSlot()
-	tombstone, callTombstone, slotLimit, poolSubject := none, none, none, none
+	tombstone, callTombstone, slotLimit, poolSubject, targetTombstone := none, none, none, none, none
 	record, awaited, subjectLimit, clientLimit := none, none, none, none
 	gated, keyed := d.Pool != "", d.Key != ""
 	subject := n.subject(d.Subject)
@@ -53,6 +53,9 @@ func (s *Store) encodeDecide(n *names, d *store.Decide) *call {
 		slot = s.keysOf(d.Pool, d.Slot, d.Truth)
 		tombstone, callTombstone = slot.Tombstone(d.ID), slot.Tombstone(callID)
 		poolSubject = s.keys.PoolSubject(d.Pool, subject)
+		if d.Target != "" {
+			targetTombstone = slot.Tombstone(d.Target)
+		}
 		if !d.SlotLimit.IsZero() {
 			slotLimit = slot.Limit(d.Rule)
 		}
@@ -78,7 +81,8 @@ func (s *Store) encodeDecide(n *names, d *store.Decide) *call {
 	args = append(args, int(d.Action), d.Target, flag(d.Unreferenced),
 		int(d.Truth), millis(d.Hot), millis(d.Refresh), flag(d.Blind))
 	return &call{op: "decide", script: luascripts.Decide, args: args, keys: slot.with(
-		tombstone, callTombstone, slotLimit, poolSubject, record, awaited, subjectLimit, clientLimit)}
+		tombstone, callTombstone, slotLimit, poolSubject, record, awaited, subjectLimit, clientLimit,
+		targetTombstone)}
 }
 
 // appendLimit writes a limit as microseconds between two events and burst.

@@ -93,8 +93,9 @@ func (s *Store) readHold(ctx context.Context, op, pool, slot, hold string) (pack
 		return packedHold{}, strange(op, "%.40q, want a hold", packed)
 	}
 	if note, ok := fields[1].(string); ok {
-		_, reference, _ := strings.Cut(note, "|")
-		h.Reference, _ = decodeText(reference)
+		if parts := strings.SplitN(note, "|", 3); len(parts) == 3 {
+			h.Reference, _ = decodeText(parts[2])
+		}
 	}
 	return h, nil
 }
