@@ -98,12 +98,9 @@ func (b *requestBody) stream() io.Reader {
 	return b
 }
 
-// firstChunk is reserved for a body of unknown length, trusted at most for an
-// announced one before its bytes come.
-const (
-	firstChunk = 4 << 10
-	trusted    = 64 << 10
-)
+// firstChunk is reserved at most before the first bytes of a body come: who announces
+// many long bodies and sends none takes no room from others.
+const firstChunk = 4 << 10
 
 func (b *requestBody) fill(limit int64) error {
 	if b.length == 0 {
@@ -112,11 +109,11 @@ func (b *requestBody) fill(limit int64) error {
 	if b.length > limit {
 		return tooLarge(limit)
 	}
-	first := int64(firstChunk)
+	first := min(firstChunk, limit+1)
 	if b.length > 0 {
-		first = min(b.length, trusted)
+		first = min(first, b.length)
 	}
-	if !b.reserve(min(first, limit+1)) {
+	if !b.reserve(first) {
 		return gate.ErrOverloaded
 	}
 	for {

@@ -91,6 +91,35 @@ func TestBodiesInMemoryAreBounded(t *testing.T) {
 	}
 }
 
+// Who announces long bodies and does not send them takes no room from those who do.
+func TestAnnouncedBodiesTakeLittleMemory(t *testing.T) {
+	reading := make(chan struct{})
+	f := start(t, echo(t).URL, &testGate{serve: func(r *gate.Request) *gate.Reply {
+		reading <- struct{}{}
+		if _, err := r.ReadBody(); err != nil {
+			return refused(err)
+		}
+		return own(decision.DecisionSoldOut)
+	}}, func(c *rules.ServerConfig) { c.MaxBuffered = 100 << 10 })
+	const idle, body = 16, 60000
+	for range idle {
+		dial(t, f.addr).send(fmt.Sprintf("POST /book HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\nx", body))
+		<-reading
+	}
+	for deadline := time.Now().Add(5 * time.Second); f.budget.Used() < idle*firstChunk; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes are reserved", f.budget.Used())
+		}
+	}
+	if used := f.budget.Used(); used > idle*firstChunk {
+		t.Errorf("%d bytes are reserved for %d bodies that do not come", used, idle)
+	}
+	go func() { <-reading }()
+	if resp, _ := ask(t, f.addr, fmt.Sprintf("POST /book HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", 20000)+strings.Repeat("x", 20000)); resp.StatusCode != 409 {
+		t.Errorf("a body that comes: %d", resp.StatusCode)
+	}
+}
+
 // A body that comes too slowly, or wrong, is counted and ends the connection; of a
 // gated one the gate is told what is wrong. Of a client that has gone nothing is said.
 func TestBadBodies(t *testing.T) {
