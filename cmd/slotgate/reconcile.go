@@ -22,8 +22,9 @@ moved meanwhile, so that bookings under way are not taken for differences.
   --slot SLOT        only this slot (all that the store knows)
   --repair           makes the store agree; the backend is never written to
   --format FORMAT    table, json or csv (table)
-  --rate N           reads of the backend's data a second, by this command alone
-                     (the pool's max_rate, which it then shares with the gates)
+  --rate N           slots read of the backend a second, by this command alone (the
+                     pool's max_rate, shared with the gates: at 50/s an hour
+                     does for 180,000 slots)
 
 Differences
   available-too-high       the store would sell units that are not there

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/slotgate/slotgate/gate/admin"
 	"github.com/slotgate/slotgate/gate/store"
@@ -32,7 +33,7 @@ const (
 
 // storePatience is the least time that a call of the store gets: no client waits for
 // a report, and one call that fails ends it.
-const storePatience = 5 * time.Second
+const storePatience = 15 * time.Second
 
 // comparison is the command line of reconcile and audit: which pools to go through,
 // and how to tell what is found.
@@ -113,13 +114,20 @@ func (c *comparison) run(args []string, stdout, stderr io.Writer, begin func() e
 	// Warnings are run's and check's to tell: nightly they would hide what is found.
 	status, err := c.compare(config, begin(), stderr)
 	if err != nil {
-		c.tell(stderr, err)
+		c.tell(stderr, err.Error())
 	}
 	return status
 }
 
-func (c *comparison) tell(stderr io.Writer, what any) {
-	fmt.Fprintf(stderr, "slotgate %s: %v\n", c.name, what)
+// tell writes one line: drivers write several, and may quote what a client chose.
+func (c *comparison) tell(stderr io.Writer, what string) {
+	what = strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return ' '
+		}
+		return r
+	}, what)
+	fmt.Fprintf(stderr, "slotgate %s: %s\n", c.name, strings.Join(strings.Fields(what), " "))
 }
 
 // compare goes through the pools of a configuration. Ctrl-C ends it with what it has.
@@ -190,7 +198,7 @@ func (c *comparison) goThrough(ctx context.Context, engine *truth.Engine, pools 
 		s, n, err = x.pool(ctx, engine.Pool(name), c.options)
 		slots, failed, found = slots+s.Slots, failed+s.Failed, found+n
 		if s.Failed > 0 {
-			c.tell(stderr, fmt.Sprintf("pool %s: %d slots could not be compared, the first because: %s; check capacity's dsn, query or path",
+			c.tell(stderr, fmt.Sprintf("pool %s: slots that could not be compared: %d, the first because: %s; check capacity's dsn, query or path",
 				name, s.Failed, s.Error))
 		}
 		if err != nil {

@@ -86,7 +86,7 @@ func compared(s *truth.Summary) string {
 		line += fmt.Sprintf(", failed %d", s.Failed)
 	}
 	if s.Partial > 0 {
-		line += fmt.Sprintf(", with more holds than the newest that were compared %d", s.Partial)
+		line += fmt.Sprintf(", with more holds than were compared %d", s.Partial)
 	}
 	return line
 }
