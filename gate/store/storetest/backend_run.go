@@ -294,7 +294,7 @@ func (w *world) look() {
 		Query: query(&w.config), ID: newID(), Lag: 2 * w.lag, Lease: modelWait,
 		Force: rapid.Bool().Draw(w.T, "force"),
 	}
-	got, err := w.gate().(store.Truth).Look(context.Background(), l)
+	got, err := w.gate().Look(context.Background(), l)
 	if err != nil {
 		w.Fatalf("look: %v", err)
 	}
@@ -354,7 +354,7 @@ func (w *world) apply() {
 
 // deliver hands the store a reading.
 func (w *world) deliver(r *store.Reading) store.Applied {
-	got, err := w.gate().(store.Truth).Apply(context.Background(), r)
+	got, err := w.gate().Apply(context.Background(), r)
 	if err != nil {
 		w.Fatalf("apply: %v", err)
 	}
@@ -415,7 +415,7 @@ func (w *world) rest() {
 	}
 	w.looks = nil
 	r := &store.Reading{Look: &store.Look{Query: query(&w.config), ID: newID(), Lag: 2 * w.lag, Lease: modelWait, Force: true}, Total: store.Learned, Hot: w.config.Hot, Refresh: w.config.Refresh}
-	looked, err := w.gate().(store.Truth).Look(context.Background(), r.Look)
+	looked, err := w.gate().Look(context.Background(), r.Look)
 	if err != nil {
 		w.Fatalf("look: %v", err)
 	}

@@ -74,7 +74,7 @@ type history struct {
 	calls      int
 	pool       string
 	config     store.Decide // what the pool and rule of this history configure
-	truth      bool // cancels, confirms and pending bookings, and perhaps truth
+	truth      bool         // cancels, confirms and pending bookings, and perhaps truth
 	pendingTTL time.Duration
 	decides    []*modelDecide
 	settles    []modelSettle

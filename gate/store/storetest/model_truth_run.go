@@ -86,7 +86,7 @@ func (r *history) look() *modelLook {
 		Lease: modelLease, Force: rapid.Bool().Draw(r.T, "force"),
 	}
 	want, begun := r.model.look(l)
-	got, err := r.gate().(store.Truth).Look(context.Background(), l)
+	got, err := r.gate().Look(context.Background(), l)
 	if err != nil {
 		r.Fatalf("look: %v", err)
 	}
@@ -127,7 +127,7 @@ func (r *history) read(l *modelLook) {
 
 func (r *history) apply(l *modelLook) {
 	want := r.model.apply(l)
-	got, err := r.gate().(store.Truth).Apply(context.Background(), l.reading)
+	got, err := r.gate().Apply(context.Background(), l.reading)
 	if err != nil {
 		r.Fatalf("apply: %v", err)
 	}

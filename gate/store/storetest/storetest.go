@@ -71,6 +71,7 @@ func RunTruth(t *testing.T, open func(t *testing.T) *Harness) {
 		{"due", dueTests},
 		{"lead", leadTests},
 		{"view", viewTests},
+		{"concurrent", truthConcurrentTests},
 	})
 }
 

@@ -23,7 +23,7 @@ func truthful(d *store.Decide) {
 func blind(d *store.Decide) { d.Blind = true }
 
 // truth is the next gate's store, for looks.
-func (f *fixture) truth() store.Truth { return f.gate().(store.Truth) }
+func (f *fixture) truth() store.Truth { return f.gate() }
 
 // look begins a look of the slot of d and fails unless it may go on.
 func (f *fixture) look(d *store.Decide, change ...func(*store.Look)) *store.Reading {

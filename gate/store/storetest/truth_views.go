@@ -97,7 +97,7 @@ var viewTests = []test{
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		d := request(truthful)
-		s := f.Store.(store.Truth)
+		s := f.Store
 		l := &store.Look{Query: query(d), ID: newID(), Lease: lookLease}
 		calls := func(ctx context.Context) map[string]error {
 			_, look := s.Look(ctx, l)
