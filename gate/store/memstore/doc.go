@@ -9,9 +9,11 @@
 // hold, a key, a mark or a bucket is in the file of that name and knows neither
 // locks nor clock. Locks are taken in this order and no other:
 //
-//	key shard, slot shard, then at most one of: quota shard, bucket shard
+//	key shard, slot shard, then at most one of: quota shard, bucket shard,
+//	then at most one of: reference shard, agenda
 //
-// Watchers have a lock of their own, taken when all others are released.
+// The agenda is when slots are due for a look; the leaders of pools have a lock by
+// themselves. Watchers have a lock of their own, taken when all others are released.
 //
 // # Memory
 //
@@ -22,7 +24,8 @@
 // is then kept without its body, and the ledger gives up its oldest entry.
 //
 // Everything has an end: keys by their ttl, answers when their twins stop waiting,
-// finished holds after the copy window, buckets when they are full again, slots
+// finished holds, with their references, and cancels after the copy window, looks'
+// leases when they end, buckets when they are full again, slots
 // when they have been idle for retain. Each call drops a few of those that are due
 // in its shards, a goroutine that ends with Close the rest.
 package memstore

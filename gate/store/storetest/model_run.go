@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -18,8 +19,9 @@ import (
 )
 
 const (
-	modelRuns = 200 // unless -rapid.checks says otherwise
-	modelOps  = 100
+	modelRuns     = 200 // unless -rapid.checks says otherwise
+	modelSoakRuns = 3000
+	modelOps      = 100
 
 	// Time goes in steps of tick, and no deadline of the model is nearer than three
 	// seconds to a multiple of it, so that a store on real time may drift so far.
@@ -41,7 +43,11 @@ func RunModel(t *testing.T, open func(t *testing.T) *Harness) { runModel(t, open
 func RunTruthModel(t *testing.T, open func(t *testing.T) *Harness) { runModel(t, open, true) }
 
 func runModel(t *testing.T, open func(t *testing.T) *Harness, truth bool) {
-	setDefault(t, "rapid.checks", strconv.Itoa(modelRuns))
+	runs := modelRuns
+	if os.Getenv("SLOTGATE_SOAK") != "" {
+		runs = modelSoakRuns
+	}
+	setDefault(t, "rapid.checks", strconv.Itoa(runs))
 	h := open(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		r := newHistory(rt, h, truth)
