@@ -32,6 +32,8 @@ type gateSetup struct {
 	Redis, Database, Gate string
 	// Stands: each read of the source tells of itself and waits for a line on stdin.
 	Stands bool
+
+	told chan struct{}
 }
 
 // processLease is short, but no shorter than a busy machine needs to renew it.
@@ -62,7 +64,7 @@ func (g *gateSetup) open() (*Pool, *redisstore.Store, func(), error) {
 	}
 	var reads Source = of
 	if g.Stands {
-		reads = standingSource{of, bufio.NewReader(os.Stdin)}
+		reads = standingSource{of, g.told}
 	}
 	p, err := New(Options{
 		Name: "lessons", Config: config, Store: s, Source: reads, Meter: &meter{}, Logger: quiet,
@@ -74,13 +76,13 @@ func (g *gateSetup) open() (*Pool, *redisstore.Store, func(), error) {
 // standingSource has its value, says so, and gives it when it is told to.
 type standingSource struct {
 	Source
-	stdin *bufio.Reader
+	told <-chan struct{}
 }
 
 func (s standingSource) Read(ctx context.Context, slot string) (source.Value, error) {
 	v, err := s.Source.Read(ctx, slot)
 	fmt.Println("read", slot)
-	_, _ = s.stdin.ReadString('\n')
+	<-s.told
 	return v, err
 }
 
@@ -96,6 +98,8 @@ func childRole() func() {
 		if err := json.Unmarshal([]byte(text), &g); err != nil {
 			panic(err)
 		}
+		g.told = make(chan struct{})
+		go g.listen()
 		p, _, _, err := g.open()
 		if err != nil {
 			panic(err)
@@ -108,6 +112,14 @@ func childRole() func() {
 			}
 		}
 	}
+}
+
+// listen takes the lines of the test, and ends the process with it.
+func (g *gateSetup) listen() {
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		g.told <- struct{}{}
+	}
+	os.Exit(0)
 }
 
 // gateProcess is a gate in a process of its own.
@@ -216,7 +228,7 @@ func newStage(t *testing.T) *stage {
 
 func openSQLite(t testing.TB, file string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", file)
+	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(60000)") // readers lock it for moments
 	if err != nil {
 		t.Fatal(err)
 	}
