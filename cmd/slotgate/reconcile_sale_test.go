@@ -35,7 +35,7 @@ upstream: { url: %q, timeout: 10s }
 store: { kind: redis, addresses: [%q], timeout: 5s }
 pools:
   lessons:
-    hold_ttl: 1m
+    hold_ttl: 1h
     capacity:
       sql: { driver: sqlite, dsn: %q, query: "SELECT remain FROM lesson_slot WHERE slot_id = ?", means: remaining }
       bookings: { query: "SELECT id, student_id, created_at FROM lesson_booking WHERE slot_id = ?" }
