@@ -120,9 +120,6 @@ func (j *journey) forwardUnheld() *Reply {
 	if reply := j.readBody(); reply != nil {
 		return reply
 	}
-	if reply := j.readBody(); reply != nil {
-		return reply
-	}
 	reply, _ := j.forward(&grant{usableUntil: time.Now().Add(j.route.decide.Lease - j.route.timeout)})
 	return reply
 }
