@@ -23,7 +23,7 @@ local v = s.v
 local function refused()
   if s.known ~= looked.known or s.known and v.born ~= looked.born then return true end
   -- The look was under another run, and knows nothing of what that left open (H17).
-  if not run_stands(KEYS[10]) or RUN_CHANGED == '1' and looked.at < RUN_SINCE * 1000 then return true end
+  if not run_stands(KEYS[10]) or RUN_CHANGED == '1' and looked.at < tonumber(RUN_SINCE) then return true end
   return looked.at <= v.at or fence ~= 0 and fence < v.fence
 end
 

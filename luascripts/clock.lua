@@ -11,7 +11,7 @@ end
 
 -- The last ARGV of every script is the store's run as the gate knows it on this
 -- connection, id|changed|since: changed is 1 once any gate has seen the run change,
--- since when that was first seen.
+-- since when that was first seen, µs.
 local RUN, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^(.*)|([01])|(%d+)$')
 
 -- Lua prints large numbers as 1.7e+15 and replies lose fractions, so whole numbers

@@ -10,13 +10,13 @@
 --       4 the name of a new epoch  5 how long the store remembers, ms
 --       6 clock ahead, ms
 -- Reply the epoch's name, 1 if a gate has seen it begin while it was running, else 0,
---       and when that was first seen, ms (0 never). All are strings.
+--       and when that was first seen, µs (0 never). All are strings.
 
 local process, second, known, life = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[5])
 local standing = redis.call('GET', KEYS[1])
 local noted_on, noted_second, name, changed, since = string.match(standing or '', '^(%w+)|(%w+)|(%w+)|([01])|?(%d*)$')
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000) + tonumber(ARGV[6])
+local us = time[1] * 1000000 + time[2] + ARGV[6] * 1000
 
 -- A process that has no replica for a while forgets whose replica it was.
 local same = noted_on == process and (noted_second == second or not string.find(second, '[^0]'))
@@ -26,7 +26,7 @@ if not same or unnoticed then
   name = ARGV[4]
   changed, since = (known ~= '' or changed == '1') and '1' or '0', ''
 end
-if not since or since == '' then since = changed == '1' and string.format('%d', now) or '0' end
+if not since or since == '' then since = changed == '1' and string.format('%d', us) or '0' end
 local epoch = table.concat({ process, second, name, changed, since }, '|')
 if epoch ~= standing or redis.call('PTTL', KEYS[1]) < life / 2 then
   redis.call('SET', KEYS[1], epoch, 'PX', life)

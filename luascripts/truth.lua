@@ -54,7 +54,7 @@ local function truth_failed(s) return s.kind ~= NO_TRUTH and s.v.failed == RUN e
 -- After a change of run: how long the slot's first load must wait (H17).
 local function truth_wait(s, hold_ttl)
   if s.kind ~= TRUTH_REMAINING or RUN_CHANGED == '0' or truth_counts(s) then return 0 end
-  return math.max(0, tonumber(RUN_SINCE) + hold_ttl - s.now)
+  return math.max(0, math.ceil(RUN_SINCE / 1000) + hold_ttl - s.now)
 end
 
 -- How often the slot is to be looked at, as the pool says now.

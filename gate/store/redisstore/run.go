@@ -30,7 +30,7 @@ type runs struct{ now atomic.Pointer[runState] }
 type runState struct {
 	id      string
 	changed bool  // a gate has seen the store change into this run
-	since   int64 // when that was first seen, by the store's clock in ms
+	since   int64 // when that was first seen, by the store's clock in µs
 }
 
 // MarshalBinary writes the last argument of every script. It is called when a
