@@ -14,6 +14,7 @@ import (
 // either, and the backend keeps his. When pending_ttl has passed, a look frees Cid's
 // seat and no other. Looks of any other cause come too late to play a part.
 func TestWhatIsNotPaidIsLeftToTruth(t *testing.T) {
+	t.Parallel()
 	const pendingTTL = 3 * time.Second
 	database := sqliteTables(t)
 	backend := startLegacy(t, booking.Options{Database: database.database, Style: booking.Conditional, Lessons: 1, Seats: 4})

@@ -12,6 +12,7 @@ import (
 // TestAProbeSettlesWhatNobodyAnswered: under unknown: probe the list of bookings tells
 // what came of a booking whose answer came too late, or never, before its hold lapses.
 func TestAProbeSettlesWhatNobodyAnswered(t *testing.T) {
+	t.Parallel()
 	const holdTTL = 9 * time.Second
 	start := func(t *testing.T, o booking.Options) (*legacy, []*gateProcess) {
 		database := sqliteTables(t)

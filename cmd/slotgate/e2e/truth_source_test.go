@@ -22,6 +22,7 @@ import (
 // TestASourceThatFails: bookings go on as where capacity is learned, the database is the
 // last word, and operators can see it. When the source is back, so is truth.
 func TestASourceThatFails(t *testing.T) {
+	t.Parallel()
 	const looks = "refresh: 2s, hot: 500ms, lag: 100ms, timeout: 1s, max_rate: 200/s"
 	for name, start := range map[string]func(t *testing.T) (backend *legacy, url, capacity string, breaks, mends func()){
 		"its query": func(t *testing.T) (*legacy, string, string, func(), func()) {

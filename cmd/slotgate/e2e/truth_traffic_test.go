@@ -30,6 +30,7 @@ func trafficTime() time.Duration {
 // that does not is a race that nobody in front of the backend can see; cancels come
 // from everywhere.
 func TestCountersFollowTheDatabase(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name          string
 		tables        func(testing.TB) tables
