@@ -93,6 +93,7 @@ func drawn(t *rapid.T) *Request {
 		}
 		path += segment + pick("parameters", "", "", "", "", "", "", ";j=1", "%3bj", ".json", ".php", ".csv", ".", "%20")
 	}
+	path = pick("host", "", "", "", "//shop.test") + path
 	path += pick("end", "", "", "", "", "/", "//", "/.", "/..", ".json", ".do", ";x", "/extra", ".5", "/x/..")
 
 	pair := func(label string) string {
@@ -117,9 +118,12 @@ func drawn(t *rapid.T) *Request {
 	wild = true
 	switch rapid.IntRange(0, 14).Draw(t, "more header") {
 	case 0:
-		head(pick("alias", "X_User_Id", "x-user-id", "X.User-Id"), pick("user", "ann", "bob"))
+		head(pick("alias", "X_User_Id", "x-user-id", "X.User-Id", "X~User|Id"), pick("user", "ann", "bob"))
 	case 1:
 		head(pick("override", "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X_HTTP_Method_Override"), pick("to", "PUT", "delete", "POST", "GET", "FOO", "P T", ""))
+	}
+	if rapid.IntRange(0, 19).Draw(t, "rewritten") == 0 {
+		head(pick("rewrite header", "X-Original-URL", "X-Rewrite-URL"), pick("rewritten path", "/reserve", "/book.php", "/api/bookings/S2", "/other", path))
 	}
 	part("body")
 	switch rapid.IntRange(0, 4).Draw(t, "body") {

@@ -38,6 +38,8 @@ type backend struct {
 	book       string // the pattern of the paths that run the script /book.php
 	format     string // the pattern of a suffix that is dropped
 	inflates   bool   // bodies in gzip are read
+	hosts      bool   // a path with two slashes before it is a URL
+	rewritten  bool   // the path is taken from X-Original-URL
 }
 
 func headerOf(list []Field, name string) (values []string) {
@@ -171,12 +173,15 @@ func joinedUser(list []Field) string {
 	return strings.Join(slices.Compact(headerOf(list, "X-User-Id")), ", ")
 }
 
-// phpUser: the last spelling wins, lines of one spelling are joined.
+var mark = regexp.MustCompile(`[^a-z0-9]`)
+
+// phpUser: the last spelling wins, lines of one spelling are joined; behind lighttpd
+// all marks are one.
 func phpUser(list []Field) (user string) {
 	previous := ""
 	for _, f := range list {
 		name := strings.ToLower(f.Name)
-		if strings.NewReplacer("-", "_", ".", "_").Replace(name) != "x_user_id" {
+		if mark.ReplaceAllString(name, "_") != "x_user_id" {
 			continue
 		}
 		if name == previous && user != f.Value {
@@ -254,8 +259,8 @@ var backends = withVariants([]backend{
 })
 
 // withVariants adds what applications make of the same kinds: Laravel, which reads
-// _method in JSON, an Express application with a function that does, and those
-// without the module that overrides methods.
+// _method in JSON, an Express application with a function that does, those that parse
+// the target as a URL, old Symfony, and those without the module that overrides methods.
 func withVariants(list []backend) []backend {
 	for _, b := range list {
 		override := b.override
@@ -270,6 +275,10 @@ func withVariants(list []backend) []backend {
 				}
 				return override(r, query, form)
 			}
+			list = append(list, b)
+		}
+		if b.name == "php" || b.name == "express" {
+			b.hosts, b.rewritten = true, b.name == "php"
 			list = append(list, b)
 		}
 		switch b.name {
@@ -352,7 +361,14 @@ func (b *backend) handle(r *Request) (h handled) {
 	if o := b.override(r, query, form); method == "POST" && word.MatchString(o) {
 		method = strings.ToUpper(o)
 	}
-	path := b.path(r.Path)
+	path := r.Path
+	if told := firstHeader(r.Header, "X-Original-URL", "X-Rewrite-URL"); b.rewritten && told != "" {
+		path = told
+	}
+	if b.hosts {
+		path = compiled(`^//[^/]+/`).ReplaceAllString(path, "/")
+	}
+	path = b.path(path)
 	if path = strings.TrimRight(path, "/"); path == "" {
 		path = "/"
 	}
