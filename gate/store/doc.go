@@ -134,6 +134,11 @@
 //     unknown, and a cancel that moved no units for being late, ask for a look
 //     (Settled.Look).
 //
+// done is believed: where a backend says it to a cancel of nothing, of a booking that
+// its own console, or a cancel that meant no hold, took out before, a look may have
+// counted the units already, and they are free twice until the next one. An outcomes
+// line should name such an answer refused.
+//
 // A hold that is no longer what decide found (released, not confirmed) is left
 // alone: however often a cancel comes, it frees once. Any outcome ends the attempt:
 // of two settlements the first counts. The key is treated as a booking's, but names no

@@ -13,9 +13,10 @@ import (
 // unless it checks. What it was asked it does when it likes, or never.
 type backend struct {
 	checks   bool  // refuses what it has no units for
+	vague    bool  // lets bookings go that no hold is named for; of a subject with several nobody could tell whose it was
 	left     int64 // of truth; the gate's looks read it
 	bookings map[string]int64
-	consoled map[string]bool // whose last booking was cancelled in the backend's own console
+	removed  map[string]string // by subject, the hold that the cancel of its last booking meant; "" none
 	jobs     []*job
 
 	outside int64 // units booked behind the gate's back, ever
@@ -26,6 +27,7 @@ type job struct {
 	subject  string
 	units    int64
 	cancels  bool
+	hold     string        // that a cancel means
 	deadline time.Duration // a booking commits before, or never (A1)
 	answer   rules.Outcome // NoOutcome: pending
 	dropped  bool
@@ -40,14 +42,14 @@ func (b *backend) send(j *job) { b.jobs = append(b.jobs, j) }
 func (b *backend) run(j *job, refuse bool) {
 	_, booked := b.bookings[j.subject]
 	switch {
-	case refuse:
+	case refuse, j.cancels && j.hold == "" && !b.vague:
 		j.answer = rules.Refused
 	case j.cancels && booked:
-		b.cancel(j.subject)
+		b.cancel(j.subject, j.hold)
 		j.answer = rules.Done
-	case j.cancels && b.consoled[j.subject]:
+	case j.cancels && b.removedBy(j.subject, j.hold):
 		// A look may have found the unit already: to say yes would free it again. A
-		// backend that does is beyond what a gate can know until the next look.
+		// backend that does is believed until the next look (gate/store).
 		j.answer = rules.Refused
 	case j.cancels:
 		j.answer = rules.Done // it says yes to a cancel of nothing, too
@@ -57,7 +59,7 @@ func (b *backend) run(j *job, refuse bool) {
 		j.answer = rules.SoldOut
 	default:
 		b.bookings[j.subject] = j.units
-		delete(b.consoled, j.subject)
+		delete(b.removed, j.subject)
 		b.left -= j.units
 		j.answer = rules.Booked
 	}
@@ -66,7 +68,15 @@ func (b *backend) run(j *job, refuse bool) {
 // booked lists the subjects that have a booking.
 func (b *backend) booked() []string { return slices.Sorted(maps.Keys(b.bookings)) }
 
-func (b *backend) cancel(subject string) {
+// removedBy reports whether the subject's booking went by another cancel than one
+// that meant this hold: the store does not know that it is this hold's.
+func (b *backend) removedBy(subject, hold string) bool {
+	by, removed := b.removed[subject]
+	return removed && (by == "" || by != hold)
+}
+
+func (b *backend) cancel(subject, hold string) {
+	b.removed[subject] = hold
 	b.left += b.bookings[subject]
 	delete(b.bookings, subject)
 }

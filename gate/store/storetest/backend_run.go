@@ -55,13 +55,15 @@ type world struct {
 	now    time.Duration
 	calls  int
 
-	sent    []*forward
-	late    []*store.Settle  // copies of settlements
-	looks   []*sighting      // under way
-	done    []*store.Reading // copies of applies
-	reads   []reading        // what truth has shown, for sources that lag
-	unseen  int64            // units booked outside that no applied look has read
-	inDoubt map[string]bool  // holds that a cancel left unknown: what may become of them is at the backend
+	sent   []*forward
+	late   []*store.Settle  // copies of settlements
+	looks  []*sighting      // under way
+	done   []*store.Reading // copies of applies
+	reads  []reading        // what truth has shown, for sources that lag
+	unseen int64            // units booked outside that no applied look has read
+	// Holds that a cancel left unknown, and their subjects: they are left alone until
+	// they lapse. What may become of them is at the backend.
+	inDoubt, doubtful map[string]bool
 }
 
 // forward is a request that was admitted and what the backend makes of it.
@@ -85,8 +87,8 @@ type reading struct {
 }
 
 func newWorld(t *rapid.T, h *Harness) *world {
-	w := &world{T: t, Harness: h, inDoubt: map[string]bool{}}
-	w.bookings, w.consoled = map[string]int64{}, map[string]bool{}
+	w := &world{T: t, Harness: h, inDoubt: map[string]bool{}, doubtful: map[string]bool{}}
+	w.bookings, w.removed = map[string]int64{}, map[string]string{}
 	w.left = rapid.Int64Range(1, 4).Draw(t, "units")
 	w.checks = rapid.Bool().Draw(t, "checks")
 	w.lag = rapid.SampledFrom([]time.Duration{0, 0, tick}).Draw(t, "lag")
@@ -95,8 +97,10 @@ func newWorld(t *rapid.T, h *Harness) *world {
 		Rule: "book", Group: "book", Pool: pool, Slot: "x", Capacity: store.Learned, Truth: store.TruthRemaining,
 		Hot: 1000 * time.Hour, Refresh: 1000 * time.Hour, HoldTTL: modelHoldTTL, Retain: 1000 * time.Hour,
 		Lease: modelLease, KeyTTL: 1000 * time.Hour, Scope: "alice", RetryUnknown: true,
-		KeepUnknown: rapid.SampledFrom([]bool{false, false, true}).Draw(t, "keep_unknown"),
+		OnePerSubject: rapid.Bool().Draw(t, "one_per_subject"),
+		KeepUnknown:   rapid.SampledFrom([]bool{false, false, true}).Draw(t, "keep_unknown"),
 	}
+	w.vague = w.config.OnePerSubject
 	w.see()
 	return w
 }
@@ -229,6 +233,9 @@ func (w *world) answer(f *forward) {
 
 // decide sends what is admitted to the backend.
 func (w *world) decide(d *store.Decide) *forward {
+	if d.Action == store.Book && w.doubtful[d.Subject] {
+		return nil
+	}
 	got, err := w.gate().Decide(context.Background(), d)
 	if err != nil {
 		w.Fatalf("decide: %v", err)
@@ -237,7 +244,7 @@ func (w *world) decide(d *store.Decide) *forward {
 	if got.Verdict != decision.Admitted {
 		return nil
 	}
-	j := &job{subject: d.Subject, units: d.Units, cancels: d.Action == store.Cancel, deadline: w.now + d.HoldTTL - w.lag}
+	j := &job{subject: d.Subject, units: d.Units, cancels: d.Action == store.Cancel, hold: got.Hold, deadline: w.now + d.HoldTTL - w.lag}
 	w.backend.send(j)
 	f := &forward{d: d, got: got, job: j}
 	w.sent = append(w.sent, f)
@@ -254,25 +261,27 @@ func (w *world) settle(f *forward, outcome rules.Outcome) {
 }
 
 func (w *world) report(s *store.Settle) {
+	if s.Action == store.Book && w.inDoubt[s.Hold] {
+		return
+	}
 	got, err := w.gate().Settle(context.Background(), s)
 	if err != nil {
 		w.Fatalf("settle: %v", err)
 	}
 	w.Logf("settle %s of %s: %s: %+v", s.ID, s.Hold, s.Outcome, got)
 	if s.Action == store.Cancel && got.Hold == decision.HoldUnknown {
-		w.inDoubt[s.Hold] = true
+		w.inDoubt[s.Hold], w.doubtful[s.Subject] = true, true
 	}
 }
 
 // console cancels a booking in the backend's own console.
 func (w *world) console() {
 	booked := w.booked()
-	if len(booked) == 0 {
+	if len(booked) == 0 || !w.vague {
 		return
 	}
 	subject := rapid.SampledFrom(booked).Draw(w.T, "booking")
-	w.backend.cancel(subject)
-	w.consoled[subject] = true
+	w.backend.cancel(subject, "")
 	w.Logf("console: cancelled %s, %d left", subject, w.left)
 }
 
