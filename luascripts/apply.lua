@@ -73,7 +73,7 @@ local function plan(again)
   elseif us - v.moved <= math.max(MOVED_LATELY, 10 * refresh) * 1000 then
     at = now + refresh
   end
-  if v.asked * 1000 > looked.at then at = now end
+  if v.asked >= math.floor(looked.at / 1000) then at = now end -- also in the same millisecond
   local first = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(now), '(' .. int(KEPT_ZONE), 'WITHSCORES', 'LIMIT', 0, 1)
   if first[2] then at = math.min(at or math.huge, tonumber(first[2])) end
   v.due, s.plan = at or 0, true
