@@ -85,21 +85,15 @@ func readPath(raw string, d *dialect, buf []string) (readings, error) {
 func readText(text string, d *dialect, buf []string) readings {
 	rs := readings{dialect: d, normal: splitPath(text, buf, collapseFirst)}
 	rs.normal.is = normalForm
-	bare := !hasParameters(text)
-	if bare || d.keepsParameters {
+	if d.keepsParameters || !hasParameters(text) {
 		rs.normal.is |= readByDialect
-		rs.others = d.dotReadings(rs.others, text)
 	}
-	if !bare && d.dropsParameters {
-		plain := dropParameters(text, ";")
-		for _, t := range []string{plain, dropParameters(plain, "%3B")} {
-			rs.others = d.dotReadings(append(rs.others, asRead(splitPath(t, nil, collapseFirst))), t)
+	rs.others = d.otherReadings(nil, text)
+	if behind, ok := behindHost(text); ok && d.hosts {
+		if d.keepsParameters || !hasParameters(behind) {
+			rs.others = append(rs.others, asRead(splitPath(behind, nil, collapseFirst)))
 		}
-	}
-	if d.hosts && strings.HasPrefix(text, "//") {
-		if i := strings.IndexByte(text[2:], '/'); i > 0 {
-			rs.others = append(rs.others, asRead(splitPath(text[2+i:], nil, collapseFirst)))
-		}
+		rs.others = d.otherReadings(rs.others, behind)
 	}
 	if d.windows {
 		if plain := dropSessionIDs(text); plain != text {
@@ -134,6 +128,31 @@ func (rs *readings) at(i int) (p reading, ok bool) {
 func asRead(p reading) reading {
 	p.is = readByDialect
 	return p
+}
+
+// behindHost is what follows the host in a path that is read as a URL: /a of //host/a.
+func behindHost(text string) (path string, ok bool) {
+	rest, ok := strings.CutPrefix(text, "//")
+	i := strings.IndexByte(rest, '/')
+	if !ok || i < 1 {
+		return "", false
+	}
+	return rest[i:], true
+}
+
+// otherReadings adds what ";parameters" and dot segments may be.
+func (d *dialect) otherReadings(list []reading, text string) []reading {
+	bare := !hasParameters(text)
+	if bare || d.keepsParameters {
+		list = d.dotReadings(list, text)
+	}
+	if !bare && d.dropsParameters {
+		plain := dropParameters(text, ";")
+		for _, t := range []string{plain, dropParameters(plain, "%3B")} {
+			list = d.dotReadings(append(list, asRead(splitPath(t, nil, collapseFirst))), t)
+		}
+	}
+	return list
 }
 
 // dotReadings adds what else dot segments may be.

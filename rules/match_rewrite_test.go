@@ -55,6 +55,8 @@ func TestDialectPathsBehindAHost(t *testing.T) {
 		{"POST //shop.test/book", "book POST /book", others},
 		{"POST //a/./book/", "book POST /book/", others},
 		{"POST //u@a:80/book", "book POST /book", others},
+		{"POST //a/x/../book", "book POST /book", others},
+		{"POST //a;b/book;c", "book POST /book", map[string]string{"php": "-", "express": "-", "rack": "-", "spring": "-", "aspnet": "-"}},
 		{"POST //a/x/book", "-", nil},
 		{"POST /a/book", "-", nil},
 		{"POST ///book", "book POST /book", nil},
