@@ -19,7 +19,8 @@ package rules
 //	  end, "::$DATA"
 //	"/(S(id))"               +    -    -      -        -       +     dropped
 //	"//host/" before it      +    +    -      +        -       -     dropped
-//	X-Original-URL for it    +    +    -      -        -       -     … or not
+//	X-Original-URL, "?s=/"   +    +    -      -        -       -     … or the path
+//	  (match_rewrite.go)
 //	override by header       (3)  (4)  (4)   (3)       -      (4)    on POST (any: on all)
 //	  by _method in query    +    +    -      +        +       -
 //	  by _method in a form   +    +    +      +        +       -     on POST
@@ -61,7 +62,7 @@ type dialect struct {
 	windows         bool     // names are those of files on Windows, by way of ASP.NET
 
 	hosts    bool // a path may begin with //host
-	rewrites bool // rewriteHeaders may hold the path
+	rewrites bool // rewriteHeaders and routeParameters may hold the path
 
 	headers     []string // that override the method
 	query, form bool     // _method there does

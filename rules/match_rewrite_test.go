@@ -33,6 +33,36 @@ func TestDialectRewrittenPaths(t *testing.T) {
 	})
 }
 
+// Front controllers are told the path in the query where no server rewrites it.
+func TestDialectPathsInQueries(t *testing.T) {
+	list := func() []*RuleConfig {
+		lesson := testRule("lesson", "POST", "/lessons/{lesson}")
+		lesson.Slot = extractors("path:lesson")
+		return []*RuleConfig{lesson, testRule("book", "POST", "/api/book"), testRule("rest", "POST", "/wp-json/shop/v1/book")}
+	}
+	ignored := map[string]string{"rack": "-", "express": "-", "spring": "-", "aspnet": "-"}
+	checkDialects(t, list, []dialectCase{
+		{"POST /?s=/api/book", "ambiguous", ignored},
+		{"POST /index.php?s=api/book&a=1", "ambiguous", ignored},
+		{"POST /index%2Ephp?a=1&r=api%2Fbook", "ambiguous", ignored},
+		{"POST /?%73=/api/book", "ambiguous", ignored},
+		{"POST /shop/?rest_route=/shop/v1/book", "ambiguous", ignored},
+		{"POST /?rest.route=%2Fshop%2Fv1%2Fbook", "ambiguous", ignored},
+		{"POST /index.php?/api/book", "ambiguous", ignored},
+		{"POST /?/api/book?slot=1", "ambiguous", ignored},
+		{"POST /?%2Fapi%2Fbook&slot=1", "ambiguous", ignored},
+		{"POST /?q=/lessons/7", "ambiguous", ignored},
+		// No front controller, no path, no rule.
+		{"POST /login?url=/api/book", "-", nil},
+		{"POST /?next=/api/book", "-", nil},
+		{"POST /?s=/other", "-", nil},
+		{"POST /?s=book", "-", nil},
+		{"GET /?s=/api/book", "-", nil},
+		{"POST /lessons/7?q=/api/book", "lesson POST /lessons/7 lesson=7", nil},
+		{"POST /lessons/7?s=/lessons/8", "lesson POST /lessons/7 lesson=7", nil},
+	})
+}
+
 // A rewritten path whose method may be overridden by the body waits for it too.
 func TestRewrittenPathWaitsForTheBody(t *testing.T) {
 	s := setFor(t, "php", testRule("put", "PUT", "/b"))
