@@ -38,7 +38,7 @@ local function slot_book(s, h, from)
   elseif #h.attempts > 0 then
     local note = slot_note(s, h.id)
     note.booked, note.changed = s.now, true
-    h.booked = math.max(s.now, h.lapses or 0)
+    h.booked = math.max(s.now, h.lapses == 0 and NEVER or h.lapses or 0)
   else
     h.booked = s.now
   end
@@ -66,11 +66,20 @@ local function slot_move(s, h, state, cause, still)
   slot_keep(s, h)
 end
 
--- A cancel of the hold ended without an answer: it may have been done.
+-- A cancel of the hold may have been done, and an attempt booked before or since (H8).
 local function slot_doubt(s, id)
   if not slot_hold(s, id) then return end
   local note = slot_note(s, id)
   note.doubted, note.changed = true, true
+end
+
+-- Whether that was so of any; one past its lease is as good as unanswered.
+local function slot_doubted(s, h)
+  if slot_note(s, h.id).doubted then return true end
+  for _, c in ipairs(s.cancels) do
+    if c.kind == CANCEL and c.hold == h.id and c.lease <= s.now then return true end
+  end
+  return false
 end
 
 -- A new hold, before its first move gives it a state.
@@ -134,6 +143,7 @@ local function slot_lapse(s, keep_unknown)
       elseif not keep_unknown then
         h.expires = s.now + COPY_WINDOW
         slot_move(s, h, 'lapsed', 'lapse', true)
+        h.remembered = true -- copies of its settlements may follow
         lapsed = lapsed + 1
         s.freed = true
       else

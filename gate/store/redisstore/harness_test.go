@@ -77,6 +77,11 @@ func TestModel(t *testing.T) {
 	storetest.RunModel(t, harness(server.Addr()))
 }
 
+func TestTruthModel(t *testing.T) {
+	server := testbed.Redis(t)
+	storetest.RunTruthModel(t, harness(server.Addr()))
+}
+
 // harness opens two gates on an empty corner of one Redis.
 func harness(addr string) func(t *testing.T) *storetest.Harness {
 	corner := 0
