@@ -21,7 +21,7 @@ package rules
 //	"//host/" before it      +    +    -      +        -       -     dropped
 //	X-Original-URL, "?s=/"   +    +    -      -        -       -     … or the path
 //	  (match_rewrite.go)
-//	override by header       (3)  (4)  (4)   (3)       -      (4)    on POST (any: on all)
+//	override by header       (3)  (4)  (4)   (3)       -      (4)    on POST (any, php: on all)
 //	  by _method in query    +    +    -      +        +       -
 //	  by _method in a form   +    +    +      +        +       -     on POST
 //	  by _method in JSON     +    +    -      +        -       -     … or not
@@ -40,9 +40,11 @@ package rules
 // Sources: Apache AcceptPathInfo, DirectoryIndex, MergeSlashes and MultiViews, nginx
 // merge_slashes and try_files, Symfony Request.getMethod, Laravel
 // Request.createFromBase, Symfony Request.prepareRequestUri below 4.1.3, Zend
-// Controller_Request_Http, parse_url and URL of paths with two slashes, Rails routing "(.:format)", Rack::MethodOverride, Express
-// strict and caseSensitive, method-override, Spring UrlPathHelper, suffixPatternMatch
-// and HiddenHttpMethodFilter, Tomcat CoyoteAdapter, Kestrel dot segment removal, IIS
+// Controller_Request_Http, WordPress WP_REST_Server.serve_request, Slim
+// MethodOverrideMiddleware, parse_url and URL of paths with two slashes, Rails routing
+// "(.:format)", Rack::MethodOverride, Express strict and caseSensitive,
+// method-override, Spring UrlPathHelper, suffixPatternMatch and
+// HiddenHttpMethodFilter, Tomcat CoyoteAdapter, Kestrel dot segment removal, IIS
 // PATH_INFO, ASP.NET FriendlyUrls and cookieless sessions, ASP.NET Core
 // HttpMethodOverrideMiddleware.
 type dialect struct {
@@ -65,6 +67,7 @@ type dialect struct {
 	rewrites bool // rewriteHeaders and routeParameters may hold the path
 
 	headers     []string // that override the method
+	onAll       bool     // … of any request, and not of POST alone
 	query, form bool     // _method there does
 	plainForms  bool     // … unless it is multipart
 	json        bool     // _method in JSON may
@@ -96,7 +99,7 @@ var (
 			formats: formats{literals: []string{".php", ".html", ".json", ".xml"}},
 			scripts: []string{".php", ".phtml"}, multiViews: true,
 			hosts: true, rewrites: true,
-			headers: overrideHeaders[:1], query: true, form: true, json: true, methods: commonMethods,
+			headers: overrideHeaders[:1], onAll: true, query: true, form: true, json: true, methods: commonMethods,
 		},
 		"rack": {
 			keepsDots: true, keepsParameters: true,

@@ -162,8 +162,8 @@ func TestDialectMethods(t *testing.T) {
 		{"POST /b/1?_method=DELETE", "-", map[string]string{"any": post, "rack": post, "express": post, "spring": post, "aspnet": post}},
 		{"POST /b/1%2F2\nX-HTTP-Method-Override: PATCH", "ambiguous", nil},
 		// Only POST can be overridden, but for any.
-		{"GET /b/1\nX-HTTP-Method-Override: PUT", "get GET /b/1 x=1", map[string]string{"any": "ambiguous"}},
-		{"GET /d/1?_method=DELETE", "-", map[string]string{"any": "delete DELETE /d/1 x=1"}},
+		{"GET /b/1\nX-HTTP-Method-Override: PUT", "get GET /b/1 x=1", map[string]string{"any": "ambiguous", "php": "ambiguous"}},
+		{"GET /d/1?_method=DELETE", "-", map[string]string{"any": "delete DELETE /d/1 x=1", "php": "delete DELETE /d/1 x=1"}},
 		// No method to the backend: it runs POST.
 		{"POST /b/1\nX-HTTP-Method-Override: FOO", post, nil},
 		{"POST /b/1?_method=GET", "get GET /b/1 x=1", map[string]string{"any": "ambiguous", "rack": post, "aspnet": post, "spring": post}},

@@ -42,9 +42,11 @@ func (o *overrides) add(value string) {
 // inHead gathers the overrides of a request's header and query that a backend of the
 // dialect reads.
 func (d *dialect) inHead(r *Request, o *overrides) {
-	if !d.lax && !strings.EqualFold(r.Method, "POST") {
+	post := strings.EqualFold(r.Method, "POST")
+	if !d.lax && !d.onAll && !post {
 		return
 	}
+	defer func() { o.doubtful = o.doubtful || !post }()
 	for i := range r.Header {
 		f := &r.Header[i]
 		for _, name := range d.headers {

@@ -52,6 +52,11 @@ func TestMatchBodyMethod(t *testing.T) {
 		{"POST /b/1", "_method=LINK", []string{formType}, true, map[string]string{"": post}},
 		{"POST /b/1", "a=1", []string{formType}, true, map[string]string{"": post}},
 		{"POST /b/1", "_method=put", []string{formType, "X-HTTP-Method-Override: DELETE"}, true, map[string]string{"": fromPut, "any": "ambiguous", "aspnet": post}},
+		// WordPress and Slim follow the head's on every method.
+		{"GET /b/1?_method=POST", "", nil, false, map[string]string{"": "-", "any": post, "php": post}},
+		{"GET /d/1", "", []string{"X-HTTP-Method-Override: delete"}, false, map[string]string{"": "-", "any": del, "php": del}},
+		{"PUT /b/1", "", []string{"X-HTTP-Method-Override: POST"}, false, map[string]string{"": fromPut, "any": "ambiguous", "php": "ambiguous"}},
+		{"PUT /b/1?_method=GET", "", nil, false, map[string]string{"": fromPut}},
 		{"POST /all", "_method=put", []string{formType}, false, map[string]string{"": "all POST /all"}},
 		// No token, several, or a name that some take for it.
 		{"POST /d/1", "_method=a+b", []string{formType}, true, map[string]string{"": "ambiguous", "aspnet": "-"}},
