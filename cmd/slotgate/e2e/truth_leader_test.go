@@ -100,7 +100,8 @@ func TestTheLeaderStandsStillPastItsLease(t *testing.T) {
 		return ""
 	})
 	led := time.Since(stopped)
-	// The look under way has a lease of its own, the source's time-out and a second.
+	// The stopped look has the slot's lease until the source's time-out: an operator's
+	// look does not wait for it.
 	expect(t, send("POST", other.admin+"/v1/slots/lessons/1/resync", ""), 200, "", "")
 	if n := other.available(1); n != 0 {
 		t.Fatalf("%d available by the other's look", n)
@@ -175,12 +176,13 @@ func (a *lateAnswer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// TestTrafficWhileLeadersComeAndGo: gates are stopped past their lease, and one is
-// killed, while bookings go on. The backend is naive and without constraints.
-func TestTrafficWhileLeadersComeAndGo(t *testing.T) {
+// TestTrafficWhileTheLeadChanges: the leader is stopped past its lease, and goes on
+// later, while bookings come through both gates. The backend is naive and without
+// constraints.
+func TestTrafficWhileTheLeadChanges(t *testing.T) {
 	t.Parallel()
 	database := sqliteTables(t)
-	o := booking.Options{Database: database.database, Style: booking.Naive, NoConstraints: true, Delay: 2 * time.Millisecond, Lessons: 6, Seats: 10}
+	o := booking.Options{Database: database.database, Style: booking.Naive, NoConstraints: true, Delay: openFor, Lessons: 6, Seats: 10}
 	backend := startLegacy(t, o)
 	config := lessons(backend.url, redisStore(testbed.Redis(t).Addr()), ", timeout: 15s",
 		database.remainder("lesson_slot", quickLooks)+", hold_ttl: 60s, one_per_subject: true", followUps)

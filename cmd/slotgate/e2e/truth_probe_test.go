@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -75,7 +74,7 @@ func TestAProbeSettlesWhatNobodyAnswered(t *testing.T) {
 			t.Errorf("released only %v after the booking began, when the hold had lapsed", released)
 		}
 		if n := backend.Stats().Requests.Book; n != 1 {
-			t.Error(fmt.Sprint("the backend saw bookings: ", n))
+			t.Errorf("the backend saw %d bookings", n)
 		}
 	})
 }

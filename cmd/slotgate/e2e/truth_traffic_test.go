@@ -22,6 +22,10 @@ func trafficTime() time.Duration {
 	return 8 * time.Second
 }
 
+// openFor is how long a naive backend has a booking between read and write: long enough
+// that most looks find some open.
+const openFor = 40 * time.Millisecond
+
 // TestCountersFollowTheDatabase: bookings and cancels come through two gates and past
 // them at once. Nothing is ever oversold, and at rest the counters are the database's.
 //
@@ -47,7 +51,7 @@ func TestCountersFollowTheDatabase(t *testing.T) {
 			database := c.tables(t)
 			o := booking.Options{Database: database.database, Style: c.style, NoConstraints: c.noConstraints, Lessons: 6, Seats: 10}
 			if c.style == booking.Naive {
-				o.Delay = 3 * time.Millisecond
+				o.Delay = openFor
 			}
 			backend := startLegacy(t, o)
 			o.NoConstraints = false // the tables are there
