@@ -11,10 +11,12 @@ local function cancel_busy(d, r, s, subject)
   return true
 end
 
--- The hold of an unanswered attempt goes on under this one (H3).
+-- The hold of an unanswered attempt goes on under this one (H3); not one whose units a
+-- look may have counted free (H8).
 local function adopt(d, r, s, h)
-  if cancel_busy(d, r, s, h.subject) then return end
-  if h.adoptions >= MAX_ADOPTIONS or h.expires == KEPT then
+  local closed = h.expires == KEPT or slot_doubted(s, h)
+  if not closed and cancel_busy(d, r, s, h.subject) then return end
+  if closed or h.adoptions >= MAX_ADOPTIONS then
     r.verdict = 'outcome_unknown'
     return
   end

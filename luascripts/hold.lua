@@ -10,8 +10,9 @@
 -- confirmed. Gates read this form too (redisstore/hold.go).
 --
 -- Beside a hold of which more is to be said stands f:ID, doubted|booked|reference: 1
--- where a cancel of it may have been done without an answer, else 0; when it was booked,
--- where attempts of it were unanswered then; the text that the backend calls it by.
+-- where a cancel of it may have been done, without an answer or with others open, else 0;
+-- when it was booked, where attempts of it were unanswered then; the text that the backend
+-- calls it by.
 
 local HOLD = '^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|(.*)$'
 

@@ -7,13 +7,9 @@ local function settle_cancel(d, r, s)
   local running, place = cancel_of(s, d.id)
 
   -- Whether a look may have found the hold's units already: this cancel ran longer than
-  -- looks take account of, or an earlier one without an answer may have been done.
+  -- looks take account of, or an earlier one may have been done.
   local function late()
-    if not running or running.lease <= s.now or slot_note(s, h.id).doubted then return true end
-    for _, c in ipairs(s.cancels) do
-      if c.kind == CANCEL and c.hold == h.id and c.lease <= s.now then return true end
-    end
-    return false
+    return not running or running.lease <= s.now or slot_doubted(s, h)
   end
 
   local function cancel()
@@ -21,6 +17,7 @@ local function settle_cancel(d, r, s)
     if #h.attempts > 0 or running and running.open then
       -- One of them may book again, or may have done so since (H8, H11).
       h.expires = d.keep_unknown and 0 or s.now + d.hold_ttl
+      slot_doubt(s, h.id)
       slot_move(s, h, 'unknown', 'cancel')
       return
     end

@@ -12,7 +12,7 @@ local function settled_state(d, s, h, others)
   end
   if outcome == 'booked' or outcome == 'done' then return booked end
   if not hold_is_open(h) then return h.state end
-  return others and 'unknown' or 'released' -- H2
+  return (others or slot_doubted(s, h)) and 'unknown' or 'released' -- H2, H8
 end
 
 -- What the outcome says about the slot's full mark, and whether a release of this

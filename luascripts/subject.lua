@@ -88,11 +88,9 @@ local function pool_note(d, h, now)
     redis.call('HDEL', d.pool_subject, h.id)
     return
   end
-  local expires = h.expires
-  local stays = h.state == 'pending' and d.truth ~= TRUTH_REMAINING or h.expires <= KEPT
-  if h.state == 'confirmed' or stays or d.keep_unknown then
-    expires = now + d.retain
-  end
+  local lapses = not d.keep_unknown
+  if h.state == 'pending' then lapses = d.truth == TRUTH_REMAINING end
+  local expires = lapses and h.expires > KEPT and h.expires or now + d.retain
   redis.call('HSET', d.pool_subject, h.id, int(h.units) .. ':' .. int(expires))
   redis.call('PEXPIRE', d.pool_subject, int(d.retain))
 end

@@ -24,10 +24,10 @@
 //     unknown, or running past its lease: without RetryUnknown or with another
 //     scope OutcomeUnknown; else, if its hold is open, that hold goes on under
 //     this attempt (adoption: hold becomes held, hold_ttl and lease start anew,
-//     H3; more than MaxAdoptions: OutcomeUnknown); if its hold is confirmed, the
-//     key is completed as booked without a body: Replay with an empty Answer
-//     (H21); if its hold is gone, a new hold is taken under this id and all later
-//     checks run. An unknown key keeps its whole ttl (H7).
+//     H3; more than MaxAdoptions, or a hold in doubt (H8): OutcomeUnknown); if its
+//     hold is confirmed, the key is completed as booked without a body: Replay with
+//     an empty Answer (H21); if its hold is gone, a new hold is taken under this id
+//     and all later checks run. An unknown key keeps its whole ttl (H7).
 //  5. Subject limit, then client limit, unless Charged: a call that passes one is
 //     charged, also when a later check refuses.
 //  6. OnePerSubject: an attempt of the subject runs on the slot within its lease:
@@ -68,9 +68,10 @@
 //     the slot: then as refused (H1, H2). A hold never seen is not created: the
 //     booking that it is a duplicate of has a settlement of its own.
 //   - refused, sold_out, busy, never_sent: the attempt is struck out; when none is
-//     left unanswered the hold is released and its units are free, else hold and
-//     key become unknown (H2). sold_out also marks the slot full for Units or
-//     more, unless a release happened since the decide (ReleaseSeq moved, H12).
+//     left unanswered, and the hold is not in doubt (H8), it is released and its units
+//     are free, else hold and key become unknown (H2). sold_out also marks the slot
+//     full for Units or more, unless a release happened since the decide (ReleaseSeq
+//     moved, H12).
 //   - unknown: the hold becomes unknown, the attempt stays unanswered.
 //
 // The key changes only if this attempt owns it: done with Answer when Keep; none
@@ -126,13 +127,19 @@
 //     them may have been booked after the cancel (H8, H11). Its units are free, except
 //     that with TruthRemaining a cancel that is settled after its lease, or whose
 //     decide is not remembered, moves no units (the hold goes, the look finds them);
-//     nor does one of a hold that an earlier cancel left without an answer, settled
-//     as unknown or not within its lease: a look may have found its units already.
+//     nor does one of a hold in doubt.
 //   - Confirm, done: a pending hold is confirmed; one that expired meanwhile too, as
 //     by a late booking.
 //   - anything else, and done without a hold: no units move. done without a hold,
 //     unknown, and a cancel that moved no units for being late, ask for a look
 //     (Settled.Look).
+//
+// A hold is in doubt, for good, once a cancel of it may have been done while the hold
+// stands: the cancel left it unknown, or without an answer (settled as unknown, or not
+// within its lease). A look may have counted its units free already, and the backend may
+// have another of its bookings. So while it is open no request goes on under it
+// (OutcomeUnknown), and no definite failure releases it: it lapses, is kept, or a booked
+// answer confirms it. A later cancel then releases it and moves no units.
 //
 // done is believed: where a backend says it to a cancel of nothing, of a booking that
 // its own console, or a cancel that meant no hold, took out before, a look may have

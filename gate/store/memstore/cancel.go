@@ -62,6 +62,16 @@ func (c *cancels) forget(now int64, n int) (freed int64) {
 	return freed
 }
 
+// inflight is how many are within their lease.
+func (c *cancels) inflight(now int64) (n int) {
+	for _, x := range c.running {
+		if x.lease > now {
+			n++
+		}
+	}
+	return n
+}
+
 // cancelling returns the cancels and confirms that run within their lease, in no
 // order.
 func (s *slot) cancelling(now int64) []*cancel {
@@ -78,7 +88,7 @@ func (s *slot) cancelling(now int64) []*cancel {
 // unanswered notes that nobody knows whether a cancel was done.
 func (s *slot) unanswered(c *cancel) {
 	if h := s.hold(c.hold); h != nil && c.action == store.Cancel {
-		h.cancelled = true
+		h.doubtful = true
 	}
 }
 
@@ -173,7 +183,6 @@ func (q *question) ofCancel() {
 
 // ofCancel settles a cancel or confirm. Whatever its outcome, it runs no longer.
 func (r *report) ofCancel() {
-	r.slot.cancelling(r.now) // ends those whose lease is over
 	h, c := r.slot.hold(r.s.Hold), r.slot.cancels.byID[r.s.ID]
 	if r.got.Applied = c == nil || !c.settled; r.got.Applied {
 		if c == nil {
@@ -209,10 +218,11 @@ func (r *report) ofCancel() {
 // booked, or has been since the cancel was decided (H8).
 func (r *report) cancel(h *hold, doubt, late bool) {
 	if doubt || h.unanswered() {
+		h.doubtful = true
 		r.move(h, decision.HoldUnknown, r.now+int64(r.s.HoldTTL), r.cause())
 		return
 	}
-	if late || h.cancelled {
+	if late || h.doubtful {
 		r.got.Look = r.s.Truth == store.TruthRemaining // a look may have found them already
 	} else {
 		r.slot.truth.free += h.units

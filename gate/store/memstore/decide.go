@@ -34,11 +34,16 @@ type question struct {
 
 // answer takes the steps of a decide in their order.
 func (q *question) answer() (store.Decided, error) {
-	if q.answered() || q.knownID() {
+	if q.answered() {
 		return q.got, nil
 	}
 	if q.slot != nil {
 		q.isDirty() // a mark that has run out leaves counters that are not believed
+	}
+	if q.knownID() {
+		return q.got, nil
+	}
+	if q.slot != nil {
 		if q.d.Truth != store.NoTruth {
 			q.slot.truth.hot = q.d.Hot
 		}
@@ -158,13 +163,13 @@ func (q *question) ofKey() bool {
 	switch {
 	case h == nil || h.gone():
 		return false // a new hold is taken under this id (H22)
-	case h.unpaid:
-		return q.say(decision.OutcomeUnknown, 0)
 	case h.stands():
 		k.complete(&q.memory, nil) // overtaken by an attempt that did not own it (H21)
 		q.keys.prolong(k, q.d.KeyTTL, q.now)
 		q.wakeKey = true
 		return q.replay()
+	case h.unpaid, h.doubtful:
+		return q.say(decision.OutcomeUnknown, 0)
 	}
 	return q.behindCancel() || q.adopt(h)
 }

@@ -24,7 +24,7 @@ type hold struct {
 	unpaid      bool   // was pending, and is unknown for good
 	booked      int64  // when it was booked
 	doubted     int64  // until when an unanswered attempt of it may be booked, too
-	cancelled   bool   // an earlier cancel of it got no answer, and may have been done
+	doubtful    bool   // a cancel of it may have been done, and an attempt booked before or since
 	reference   string // of its booking in the backend's answer
 	quota       bool   // counts towards max_per_subject
 	attempts    []*attempt
@@ -92,7 +92,7 @@ func (h *hold) unanswered() bool {
 // adoptable reports whether the request may go on under the hold as if it were the
 // one that took it.
 func (h *hold) adoptable(d *store.Decide) bool {
-	return d.RetryUnknown && !h.unpaid && h.scope == d.Scope && h.fingerprint == d.Fingerprint && h.units == d.Units
+	return d.RetryUnknown && !h.unpaid && !h.doubtful && h.scope == d.Scope && h.fingerprint == d.Fingerprint && h.units == d.Units
 }
 
 // stands reports whether the hold is booked.

@@ -35,7 +35,8 @@ func (r *report) settle() (store.Settled, error) {
 	if r.slot == nil {
 		r.got.Applied = r.appliesToGuard()
 	} else {
-		r.isDirty() // a mark that has run out leaves counters that are not believed
+		r.isDirty()              // a mark that has run out leaves counters that are not believed
+		r.slot.cancelling(r.now) // one that has outlived its lease leaves its hold in doubt
 		if r.s.Action != store.Book {
 			r.ofCancel()
 		} else if !r.ofSlot() {
@@ -149,8 +150,8 @@ func (r *report) next(h *hold) decision.HoldState {
 		return r.booked()
 	case !h.state.Open():
 		return h.state
-	case h.unanswered():
-		return decision.HoldUnknown // H2
+	case h.unanswered(), h.doubtful:
+		return decision.HoldUnknown // H2, H8
 	}
 	return decision.Released
 }

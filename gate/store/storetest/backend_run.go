@@ -61,9 +61,9 @@ type world struct {
 	done   []*store.Reading // copies of applies
 	reads  []reading        // what truth has shown, for sources that lag
 	unseen int64            // units booked outside that no applied look has read
-	// Holds that a cancel left unknown, and their subjects: they are left alone until
-	// they lapse. What may become of them is at the backend.
-	inDoubt, doubtful map[string]bool
+	// Holds that a cancel left unknown. No request goes on under them: what may become
+	// of them is at the backend.
+	inDoubt map[string]bool
 }
 
 // forward is a request that was admitted and what the backend makes of it.
@@ -87,7 +87,7 @@ type reading struct {
 }
 
 func newWorld(t *rapid.T, h *Harness) *world {
-	w := &world{T: t, Harness: h, inDoubt: map[string]bool{}, doubtful: map[string]bool{}}
+	w := &world{T: t, Harness: h, inDoubt: map[string]bool{}}
 	w.bookings, w.removed = map[string]int64{}, map[string]string{}
 	w.left = rapid.Int64Range(1, 4).Draw(t, "units")
 	w.checks = rapid.Bool().Draw(t, "checks")
@@ -233,9 +233,6 @@ func (w *world) answer(f *forward) {
 
 // decide sends what is admitted to the backend.
 func (w *world) decide(d *store.Decide) *forward {
-	if d.Action == store.Book && w.doubtful[d.Subject] {
-		return nil
-	}
 	got, err := w.gate().Decide(context.Background(), d)
 	if err != nil {
 		w.Fatalf("decide: %v", err)
@@ -261,16 +258,13 @@ func (w *world) settle(f *forward, outcome rules.Outcome) {
 }
 
 func (w *world) report(s *store.Settle) {
-	if s.Action == store.Book && w.inDoubt[s.Hold] {
-		return
-	}
 	got, err := w.gate().Settle(context.Background(), s)
 	if err != nil {
 		w.Fatalf("settle: %v", err)
 	}
 	w.Logf("settle %s of %s: %s: %+v", s.ID, s.Hold, s.Outcome, got)
 	if s.Action == store.Cancel && got.Hold == decision.HoldUnknown {
-		w.inDoubt[s.Hold], w.doubtful[s.Subject] = true, true
+		w.inDoubt[s.Hold] = true
 	}
 }
 

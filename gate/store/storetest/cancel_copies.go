@@ -246,6 +246,46 @@ var cancelCopyTests = []test{
 		}
 		f.units(d, 1, 0)
 	}},
+	{"H8: no request goes on under a hold that a cancel left unknown", func(f *fixture) {
+		d := request(withSubject("s"), withKey("k"), retrying, onePerSubject, withCapacity(2))
+		f.cancelInDoubt(d)
+		for _, retry := range []*store.Decide{again(d), again(d, withKey("other"))} {
+			f.expect(decision.OutcomeUnknown, retry)
+		}
+		f.units(d, 0, 1)
+		f.Advance(holdTTL + moment)
+		if got := f.admit(again(d)); got.Adopted {
+			f.Fatalf("decided %+v, want a new hold", got)
+		}
+	}},
+	{"H8: nor does a definite failure free it: another attempt may be booked", func(f *fixture) {
+		for _, outcome := range []rules.Outcome{rules.Refused, rules.SoldOut, rules.Busy, rules.NeverSent} {
+			d := request(withSubject("s"), retrying, withCapacity(1), func(d *store.Decide) { d.Slot, d.Key = outcome.String(), outcome.String() })
+			first := f.cancelInDoubt(d)
+			if settled := f.settle(d, first, outcome); settled.Hold != decision.HoldUnknown {
+				f.Fatalf("%s: settled %+v", outcome, settled)
+			}
+			f.expect(decision.OutcomeUnknown, again(d))
+			f.units(d, 0, 1)
+			f.Advance(holdTTL + moment)
+			f.units(d, 0, 0)
+			// What is gone is not forgotten while copies may come.
+			if settled := f.report(settlement(d, first, rules.Booked)); settled.Applied || settled.Hold != decision.Lapsed {
+				f.Fatalf("%s: settled again %+v", outcome, settled)
+			}
+			f.units(d, 0, 0)
+		}
+	}},
+	{"H8: nor does it with keep_unknown, until an operator says", func(f *fixture) {
+		d := request(withSubject("s"), withKey("k"), retrying, keepUnknown, withCapacity(1))
+		f.settle(d, f.cancelInDoubt(d), rules.Refused)
+		f.Advance(2 * holdTTL)
+		f.expect(decision.OutcomeUnknown, again(d))
+		f.units(d, 0, 1)
+		f.release(d, d.ID, decision.HoldUnknown)
+		f.units(d, 0, 0)
+		f.admit(again(d))
+	}},
 	{"a cancel's key is treated as a booking's", func(f *fixture) {
 		d := request(withSubject("s"), withCapacity(9))
 		f.finish(rules.Booked, d)
@@ -280,6 +320,21 @@ var cancelCopyTests = []test{
 		f.settle(c, f.meant(c, d.ID), rules.Done)
 		f.replays(again(c), c.ID)
 	}},
+}
+
+// cancelInDoubt books d in two attempts, of which a cancel that is done sees only the
+// second answered. The key of d is still that of the first, whose grant it returns.
+func (f *fixture) cancelInDoubt(d *store.Decide) store.Decided {
+	f.Helper()
+	first := f.admit(d)
+	f.settle(d, first, rules.Unknown)
+	retry := again(d, withKey("second of "+d.Slot), onePerSubject)
+	f.settle(retry, f.admit(retry), rules.Booked)
+	c := cancelOf(d)
+	if settled := f.settle(c, f.meant(c, d.ID), rules.Done); settled.Hold != decision.HoldUnknown {
+		f.Fatalf("settled %+v, want the hold unknown", settled)
+	}
+	return first
 }
 
 // only is the one hold that the slot of d shows.

@@ -31,7 +31,7 @@ type modelHold struct {
 	bookedAt          time.Duration
 	doubted           time.Duration // until when an unanswered attempt of it may be booked, too
 	unpaid            bool          // was pending, and is unknown for good
-	cancelled         bool          // an earlier cancel of it got no answer
+	doubtful          bool          // an earlier cancel of it got no answer, or left it unknown
 	reference         string
 	scope             string
 	fingerprint       [32]byte

@@ -43,10 +43,20 @@ func (m *model) running(slot string) (running []*modelCancel) {
 	return running
 }
 
+// cancelling is how many cancels and confirms are at the backend.
+func (m *model) cancelling(slot string) (n int) {
+	for _, c := range m.slot(slot).cancels {
+		if !c.settled && c.lease > m.now {
+			n++
+		}
+	}
+	return n
+}
+
 // unknown: nobody knows whether a cancel was done.
 func (m *model) unknown(c *modelCancel) {
 	if h := m.hold(c.hold); h != nil && c.action == store.Cancel {
-		h.cancelled = true
+		h.doubtful = true
 	}
 }
 
@@ -142,7 +152,6 @@ func (m *model) meant(d *store.Decide) string {
 
 // settleCancel: H8, H10, H11.
 func (m *model) settleCancel(s *store.Settle) (want store.Settled) {
-	m.running(s.Slot)
 	c, h := m.cancel(s.Slot, s.ID), m.hold(s.Hold)
 	if !c.settled {
 		want.Applied, c.settled = true, true
@@ -155,9 +164,9 @@ func (m *model) settleCancel(s *store.Settle) (want store.Settled) {
 		case !done || h == nil:
 		case s.Action == store.Cancel && h.booked() && (c.doubt || h.unanswered()):
 			m.move(h, decision.HoldUnknown)
-			h.expires = m.now + s.HoldTTL
+			h.doubtful, h.expires = true, m.now+s.HoldTTL
 		case s.Action == store.Cancel && h.booked():
-			if c.lease <= m.now || h.cancelled {
+			if c.lease <= m.now || h.doubtful {
 				want.Look = m.truth == store.TruthRemaining
 			} else {
 				m.see(s.Slot).counters.free += h.units

@@ -19,6 +19,7 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 		}
 		return say(decision.Answered)
 	}
+	m.dirty(d.Slot)
 	if c := m.cancel(d.Slot, d.ID); c != nil { // 2
 		if c.settled {
 			return say(decision.Gone)
@@ -38,7 +39,7 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 			return say(decision.Admitted)
 		}
 	}
-	m.dirty(d.Slot)
+	m.running(d.Slot)
 	if d.Action == store.Book {
 		want.Lapsed = m.lapse(d.Slot, d.KeepUnknown) // 3
 	}
@@ -63,7 +64,7 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 		case h.booked(): // H21
 			k.state = "done"
 			return m.replay(k, d, want)
-		case h.unpaid:
+		case h.unpaid, h.doubtful && h.state.Open(): // H8
 			return say(decision.OutcomeUnknown)
 		case h.state.Open():
 			if owner := m.cancels(d.Slot, d.Subject); owner != "" { // H9
@@ -104,7 +105,7 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 			holds = holds || h.booked()
 		}
 		if u := unanswered; u != nil {
-			if d.RetryUnknown && !u.unpaid && u.scope == d.Scope && u.fingerprint == d.Fingerprint && u.units == d.Units {
+			if d.RetryUnknown && !u.unpaid && !u.doubtful && u.scope == d.Scope && u.fingerprint == d.Fingerprint && u.units == d.Units {
 				return m.adopt(u, d, want)
 			}
 			return say(decision.OutcomeUnknown)

@@ -11,6 +11,7 @@ import (
 // settle follows the outcomes of the contract.
 func (m *model) settle(s *store.Settle) (want store.Settled) {
 	m.dirty(s.Slot)
+	m.running(s.Slot)
 	if s.Action != store.Book {
 		return m.settleCancel(s)
 	}
@@ -45,10 +46,10 @@ func (m *model) settle(s *store.Settle) (want store.Settled) {
 		want.Late = h.gone()
 		m.book(h, s)
 	case !h.state.Open():
-	case !h.unanswered(): // H1, H2
+	case !h.unanswered() && !h.doubtful: // H1, H2
 		m.refund(h)
 		m.move(h, decision.Released)
-	default: // H2
+	default: // H2, H8
 		m.move(h, decision.HoldUnknown)
 	}
 	if want.Late {

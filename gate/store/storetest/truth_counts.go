@@ -190,16 +190,46 @@ var countTests = []test{
 	{"H8: a cancel that leaves its hold unknown moves no units", func(f *fixture) {
 		d := request(truthful, withSubject("s"), withKey("k"), retrying)
 		f.sync(d, 2)
-		first := f.admit(d)
-		f.settle(d, first, rules.Unknown)
-		retry := again(d)
-		f.settle(retry, f.admit(retry), rules.Booked)
-		c := cancelOf(d)
-		f.settle(c, f.meant(c, d.ID), rules.Done)
+		first := f.cancelInDoubt(d)
 		f.free(d, 1)
 		f.settle(d, first, rules.Refused)
+		f.units(d, 0, 1)
+		f.free(d, 1)
+		f.Advance(holdTTL + moment)
 		f.units(d, 0, 0)
+		f.free(d, 1)
+		f.sync(d, 2)
 		f.free(d, 2)
+	}},
+	{"H8: its units are given out once, though a look had counted them free", func(f *fixture) {
+		d := request(truthful, withSubject("s"), withKey("k"), retrying, onePerSubject)
+		f.sync(d, 1)
+		f.settle(d, f.admit(d), rules.Unknown)
+		f.Advance(holdTTL - moment)
+		retry := again(d, withKey("second"))
+		f.settle(retry, f.admit(retry), rules.Booked)
+		c := cancelOf(d)
+		got := f.meant(c, d.ID)
+		f.Advance(lease + moment) // the look below does not take account of it
+		r := f.look(d)
+		f.settle(c, got, rules.Done)
+		f.apply(says(r, 1))
+		f.expect(decision.OutcomeUnknown, again(d))
+		f.expect(decision.OutcomeUnknown, again(d, withKey("third")))
+	}},
+	{"H8: a booking of it that is cancelled again frees its hold and moves no units", func(f *fixture) {
+		d := request(truthful, withSubject("s"), withKey("k"), retrying)
+		f.sync(d, 1)
+		f.settle(d, f.cancelInDoubt(d), rules.Booked) // before the cancel, or after
+		f.units(d, 1, 0)
+		f.sync(d, 1) // before
+		f.free(d, 1)
+		c := cancelOf(d)
+		if settled := f.settle(c, f.meant(c, d.ID), rules.Done); settled.Hold != decision.Released || !settled.Look {
+			f.Fatalf("settled %+v, want a look", settled)
+		}
+		f.units(d, 0, 0)
+		f.free(d, 1)
 	}},
 	{"an expired pending hold lapses and moves nothing", func(f *fixture) {
 		for name, change := range map[string]func(*store.Decide){"lapsing": func(*store.Decide) {}, "keeping": keepUnknown} {
