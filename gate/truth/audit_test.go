@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/truth/source"
 	"github.com/slotgate/slotgate/rules"
 )
@@ -133,6 +135,67 @@ func TestABookingIsWithoutAdmissionOnlyAfterLag(t *testing.T) {
 			time.Sleep(b.truth().Lag + time.Second)
 		}
 	})
+}
+
+// A hold that lapsed was an admission: an order that is paid late, or an answer that never
+// came. Its booking is no way around the gate.
+func TestABookingWhoseHoldLapsedWasAdmitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newBackend(6))
+		o := b.options("gate-a")
+		o.Lister = b.backend
+		p := b.open(o)
+		b.lesson(p, "1", 1)
+		time.Sleep(time.Minute)
+		d, got := b.decide("1", "unanswered")
+		b.backend.book("1", "unanswered")
+		b.settle(settlement(&d, &got, rules.Unknown))
+		time.Sleep(2 * b.config.HoldTTL)
+		p.Load(t.Context(), "1")
+		if s := b.slot("1"); s.Confirmed != 1 || s.Held != 0 {
+			t.Fatalf("%d confirmed, %d held, want the unanswered hold lapsed", s.Confirmed, s.Held)
+		}
+		if got := b.audit(p); got.Damages != 0 {
+			t.Errorf("found %+v", got.Findings)
+		}
+
+		b.backend.book("1", "walk-in")
+		time.Sleep(time.Minute)
+		if got := b.audit(p); got.Damages != 1 || len(got.Findings[0].Bookings) != 1 || got.Findings[0].Subject != "walk-in" {
+			t.Errorf("found %+v, want the walk-in", got.Findings)
+		}
+	})
+}
+
+// One lapsed hold stands for one booking.
+func TestALapsedHoldCoversOneBooking(t *testing.T) {
+	at := func(second int) time.Time { return time.Unix(int64(1_700_000_000+second), 0) }
+	entry := func(hold string, second int, from, to decision.HoldState) store.Entry {
+		return store.Entry{Hold: hold, Time: at(second), From: from, To: to}
+	}
+	o := &observation{now: at(3600), lag: time.Second, holdTTL: 20 * time.Second}
+	o.readLedger([]store.Entry{ // newest first
+		entry("settled-late", 45, decision.Lapsed, decision.Confirmed),
+		entry("settled-late", 44, decision.HoldUnknown, decision.Lapsed),
+		entry("late", 40, decision.Pending, decision.Lapsed),
+		entry("early", 35, decision.HoldUnknown, decision.Lapsed),
+		entry("late", 20, decision.NoHold, decision.Held),
+		entry("settled-late", 12, decision.NoHold, decision.Held),
+		entry("early", 10, decision.NoHold, decision.Held),
+		entry("known", 1, decision.NoHold, decision.Held),
+	})
+	if !o.since.Equal(at(1)) {
+		t.Errorf("known since %v, want the oldest entry's time", o.since)
+	}
+	var covered []int
+	for _, second := range []int{50, 41, 25, 22, 9, 5} { // latest first, as damage asks
+		if o.coveredByLapse(at(second)) {
+			covered = append(covered, second)
+		}
+	}
+	if want := []int{41, 25}; !slices.Equal(covered, want) {
+		t.Errorf("covered %v, want %v", covered, want)
+	}
 }
 
 func TestAuditNeedsAList(t *testing.T) {

@@ -22,7 +22,7 @@ const (
 	// one_per_subject more than one.
 	SubjectTwice Damage = "subject-twice"
 	// BookedWithoutAdmission: a booking made since the gate has known the slot, and
-	// older than lag, of a subject without a hold.
+	// older than lag, of a subject without a hold, and that no lapsed hold explains.
 	BookedWithoutAdmission Damage = "booked-without-admission"
 	// AdmittedWithoutBooking: a confirmed hold whose subject has no booking.
 	AdmittedWithoutBooking Damage = "admitted-without-booking"
@@ -98,7 +98,7 @@ func (o *observation) damage() []Finding {
 		add(f)
 	}
 	for _, b := range latest {
-		if admitted[b.Subject] == 0 && o.booked[b.Subject] == 1 && o.tellsAdmission(&b) {
+		if admitted[b.Subject] == 0 && o.booked[b.Subject] == 1 && o.tellsAdmission(&b) && !o.coveredByLapse(b.At) {
 			add(Finding{Kind: BookedWithoutAdmission, Units: 1, Subject: b.Subject, Bookings: []Booking{b}})
 		}
 	}

@@ -3,8 +3,11 @@ package truth
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/truth/source"
 )
@@ -15,8 +18,10 @@ type observation struct {
 	before, after store.Slot
 	// open is the units of which truth may or may not show a booking. since is when
 	// the gate first knew the slot, as far as its ledger goes back; zero: not known.
-	open  int64
-	since time.Time
+	// lapsed are the holds that ended without anybody knowing what came of them.
+	open   int64
+	since  time.Time
+	lapsed []span
 	// value is the source's; booked counts each subject's bookings where listed.
 	value    source.Value
 	bookings []source.Booking
@@ -80,21 +85,57 @@ func (x *examiner) observe(ctx context.Context, slot string) (*observation, erro
 		return nil, err
 	}
 	if x.dated {
-		if o.since, err = x.firstSeen(ctx, slot); err != nil {
+		entries, err := x.pool.store.Ledger(ctx, x.pool.name, slot, wholeLedger)
+		if err != nil {
 			return nil, err
 		}
+		o.readLedger(entries)
 	}
 	o.after, err = p.store.Slot(ctx, q)
 	return o, err
 }
 
-// firstSeen is when the oldest entry in the slot's ledger was written.
-func (x *examiner) firstSeen(ctx context.Context, slot string) (time.Time, error) {
-	entries, err := x.pool.store.Ledger(ctx, x.pool.name, slot, wholeLedger)
-	if err != nil || len(entries) == 0 {
-		return time.Time{}, err
+// span is when a hold's booking may have been made: since it was taken, as far as the
+// ledger goes back, and no longer than hold_ttl after its latest attempt (A1).
+type span struct{ from, to time.Time }
+
+// readLedger takes from a slot's entries, newest first, what tells admissions that no
+// hold shows any more.
+func (o *observation) readLedger(entries []store.Entry) {
+	if len(entries) == 0 {
+		return
 	}
-	return entries[len(entries)-1].Time, nil
+	o.since = entries[len(entries)-1].Time
+	taken, lapsed := map[string]span{}, map[string]span{}
+	for _, e := range slices.Backward(entries) {
+		s, seen := taken[e.Hold]
+		if !seen {
+			s.from = e.Time
+		}
+		if !seen || e.To == decision.Held {
+			s.to = e.Time.Add(o.holdTTL)
+		}
+		taken[e.Hold] = s
+		if delete(lapsed, e.Hold); e.To == decision.Lapsed { // what was settled after it shows as a hold
+			lapsed[e.Hold] = s
+		}
+	}
+	o.lapsed = slices.SortedFunc(maps.Values(lapsed), func(a, b span) int { return b.from.Compare(a.from) })
+}
+
+// coveredByLapse reports that a booking made at that time may be of a hold that lapsed:
+// of an order paid late, or of an answer that never came. Such a hold stands for one
+// booking; it is found for as many as can be when asked for the latest first. The
+// clocks of database and store may differ by lag.
+func (o *observation) coveredByLapse(made time.Time) bool {
+	i := slices.IndexFunc(o.lapsed, func(s span) bool {
+		return !made.Before(s.from.Add(-o.lag)) && !made.After(s.to.Add(o.lag))
+	})
+	if i < 0 {
+		return false
+	}
+	o.lapsed = slices.Delete(o.lapsed, i, i+1)
+	return true
 }
 
 func (x *examiner) blank() *observation {
