@@ -22,7 +22,7 @@ func sellBehind(t testing.TB, backend *legacy, seats int) {
 }
 
 // TestAnEmptyStoreAsksTruthOnce: a crowd comes to a slot that no gate knows, half of it
-// sold. However many wait for it, a gate reads the slot once. Truth is the API itself,
+// sold. However many wait for it, hardly any of them read it. Truth is the API itself,
 // which counts how often it is read. The backend is naive and without constraints: that
 // nothing is oversold is the gates' doing.
 func TestAnEmptyStoreAsksTruthOnce(t *testing.T) {
@@ -40,7 +40,7 @@ func TestAnEmptyStoreAsksTruthOnce(t *testing.T) {
 	reads := stats.Requests.Lesson - before
 	t.Logf("%d asked, %d booked, the slot was read %d times; p50 %v p99 %v, decisions %v",
 		report.Answered, len(won), reads, report.Latency.Quantile(.5), report.Latency.Quantile(.99), report.Decisions)
-	if reads < 1 || reads > int64(len(targets)) {
+	if reads < 1 || reads > 8 { // of 500 clients that wait for it
 		t.Errorf("the slot was read %d times", reads)
 	}
 	if n := stats.Requests.Book - sold; n != seats-sold {
