@@ -12,7 +12,6 @@ local LEARNED = -1
 local FIRST_PAUSE = 1000         -- of a full mark
 local LAST_PAUSE = 30000
 local NEVER_SENT_PAUSE = 1000    -- before the next probe, when one never left
-local NEVER = 100000000000000    -- later than any time: when a kept hold lapses
 local KEPT_RECHECK = 600000      -- how soon a kept unknown hold notices that keep_unknown is off
 local LEDGER_LENGTH = 1000       -- entries of a slot, about
 local OUTBOX_LENGTH = 100000     -- entries of a pool, about

@@ -5,8 +5,8 @@
 -- The subject is free text, so it comes last. attempts are those that nobody has
 -- an answer to, as id:lease:seen joined by commas: lease is until when its gate
 -- awaits it, 0 once it was settled as unknown, seen the release counter it was told.
--- expires is when an open hold lapses (0: it does not), or until when a finished one
--- is remembered; KEPT: it neither lapses nor is taken up again, its booking was never
+-- expires is when an open hold lapses (0: it did, and is kept), or until when a finished
+-- one is remembered; KEPT: it neither lapses nor is taken up again, its booking was never
 -- confirmed. Gates read this form too (redisstore/hold.go).
 --
 -- Beside a hold of which more is to be said stands f:ID, doubted|booked|reference: 1

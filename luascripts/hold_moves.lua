@@ -38,7 +38,7 @@ local function slot_book(s, h, from)
   elseif #h.attempts > 0 then
     local note = slot_note(s, h.id)
     note.booked, note.changed = s.now, true
-    h.booked = math.max(s.now, h.lapses == 0 and NEVER or h.lapses or 0)
+    h.booked = math.max(s.now, h.lapses or 0)
   else
     h.booked = s.now
   end

@@ -16,7 +16,7 @@ local function settle_cancel(d, r, s)
     if not hold_is_booked(h) then return end
     if #h.attempts > 0 or running and running.open then
       -- One of them may book again, or may have done so since (H8, H11).
-      h.expires = d.keep_unknown and 0 or s.now + d.hold_ttl
+      h.expires = s.now + d.hold_ttl
       slot_doubt(s, h.id)
       slot_move(s, h, 'unknown', 'cancel')
       return

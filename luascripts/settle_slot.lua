@@ -39,8 +39,6 @@ end
 
 local function settle_unknown(d, s, h, i)
   h.attempts[i].lease = 0
-  if not hold_is_open(h) or h.state == 'pending' or h.expires == KEPT then return slot_keep(s, h) end
-  if d.keep_unknown then h.expires = 0 end
   if h.state == 'held' then
     slot_move(s, h, 'unknown', d.outcome)
   else

@@ -172,11 +172,11 @@
 //
 // where admitted counts units of every hold taken (decide, Touch, unseen bookings),
 // refunded those of holds released by definite failures, Open is held + unknown +
-// confirmed or pending for less than Lag, or with an attempt unanswered that may still
-// be booked (until the hold would have lapsed: were its booking cancelled, that attempt
-// could take the unit again), and cancels are the units of distinct confirmed or
-// pending holds that a Cancel within its lease means (H13–H15). The
-// result is always taken, up or down. An apply is refused if the slot lives anew
+// booked (also as pending) for less than Lag, or with an attempt unanswered that may
+// still be booked (until the hold would have lapsed: were its booking cancelled, that
+// attempt could take the unit again), and cancels are the units of distinct confirmed or
+// pending holds that a Cancel within its lease means (H13–H15).
+// The result is always taken, up or down. An apply is refused if the slot lives anew
 // (Born), if one that began later (At) was applied, if its Fence is older than the
 // slot's, or if the slot was touched after At (H18). A copy of an apply is refused by
 // its own At. A slot unknown at Look and at Apply is created by it.

@@ -107,9 +107,11 @@ func (r *report) ofAnswered(h *hold) (released bool) {
 // look has seen its booking, or will (H5).
 func (r *report) confirm(h *hold, to decision.HoldState) {
 	wasGone := h.gone()
-	h.booked, h.doubted = r.now, 0
-	if !wasGone {
-		h.doubted = h.at
+	if !h.stands() {
+		h.booked, h.doubted = r.now, 0
+		if !wasGone {
+			h.doubted = h.at
+		}
 	}
 	r.move(h, to, r.now+int64(r.s.PendingTTL), r.cause())
 	if wasGone {

@@ -86,6 +86,9 @@ func decodeSlot(op string, raw any, q store.SlotQuery) (store.Slot, error) {
 				r.fail("a reference", reference)
 			}
 		}
+		if q.KeepUnknown && h.State == decision.HoldUnknown {
+			h.ExpiresAt = time.Time{}
+		}
 		slot.Holds = append(slot.Holds, h.Hold)
 	}
 	if err := r.end(); err != nil {

@@ -49,9 +49,11 @@ func (m *model) refund(h *modelHold) {
 
 // book makes a hold's booking stand.
 func (m *model) book(h *modelHold, s *store.Settle) {
-	h.bookedAt, h.doubted = m.now, 0
-	if h.state.Open() {
-		h.doubted = h.expires
+	if !h.booked() {
+		h.bookedAt, h.doubted = m.now, 0
+		if h.state.Open() {
+			h.doubted = h.expires
+		}
 	}
 	m.move(h, decision.Confirmed)
 	if s.PendingTTL > 0 {

@@ -102,6 +102,16 @@ var pendingTests = []test{
 			f.units(d, 0, 0)
 		}
 	}},
+	{"with truth an expired pending hold counts towards max_per_subject no more", func(f *fixture) {
+		for name, change := range map[string]func(*store.Decide){"lapsing": func(*store.Decide) {}, "keeping": keepUnknown} {
+			d := request(truthful, withSubject(name), change, func(d *store.Decide) { d.Slot, d.MaxPerSubject = name, 1 })
+			f.sync(d, 5)
+			f.bookPending(d)
+			f.expect(decision.SubjectFull, again(d))
+			f.Advance(pendingTTL + moment)
+			f.admit(again(d, blind))
+		}
+	}},
 	{"a confirm that was under way at the expiry confirms", func(f *fixture) {
 		d := request(withSubject("s"), withCapacity(1))
 		f.bookPending(d)

@@ -62,6 +62,18 @@ var arithmeticTests = []test{
 			}
 		}
 	}},
+	{"lag counts from the booking, not from its confirm", func(f *fixture) {
+		d := request(truthful, withSubject("s"))
+		f.sync(d, 3)
+		f.bookPending(d)
+		f.Advance(2 * time.Minute)
+		c := confirmOf(d)
+		f.settle(c, f.meant(c, d.ID), rules.Done)
+		lagging := func(l *store.Look) { l.Lag = time.Minute }
+		if applied := f.apply(says(f.look(d, lagging), 2)); applied.After != 2 || applied.Again {
+			f.Fatalf("applied %+v", applied)
+		}
+	}},
 	{"a look drops an unknown hold that is past its time, as a lapse", func(f *fixture) {
 		d := request(truthful)
 		f.sync(d, 3)
