@@ -10,6 +10,9 @@ type LoadOptions struct {
 	// pools.lessons.capacity=7, rules.book-lesson.mode=off. An entry of a list is
 	// named by its name or its index. A value that starts with [ or { is YAML.
 	Set []string
+	// DSN tells what is wrong with the dsn of an sql source, in words that do not show
+	// it, as only the driver (postgres, mysql or sqlite) knows; nil believes all.
+	DSN func(driver, dsn string) error
 }
 
 // Load reads a configuration file's text: YAML to positions, overrides, variables,
@@ -29,7 +32,7 @@ func Load(name string, src []byte, opts LoadOptions) (*Config, Faults) {
 	cfg := defaultConfig()
 	doc.decode(doc.top(), reflect.ValueOf(cfg).Elem(), "")
 	resolve(cfg)
-	validate(doc, cfg)
+	validate(doc, cfg, opts.DSN)
 	warn(doc, cfg)
 
 	doc.faults.sort()

@@ -12,10 +12,11 @@ import (
 type validator struct {
 	doc *document
 	cfg *Config
+	dsn func(driver, dsn string) error // LoadOptions.DSN
 }
 
-func validate(doc *document, cfg *Config) {
-	v := &validator{doc, cfg}
+func validate(doc *document, cfg *Config, dsn func(driver, dsn string) error) {
+	v := &validator{doc, cfg, dsn}
 	top := doc.top()
 	v.server(top.field("server"))
 	v.admin(top.field("admin"))

@@ -25,10 +25,11 @@ func (v *validator) truth(p place, t *TruthConfig) {
 }
 
 func (v *validator) sqlSource(p place, s *SQLSource) {
-	needText(p.field("driver"), s.Driver, "write postgres, mysql or sqlite")
+	driver := p.field("driver")
+	needText(driver, s.Driver, "write postgres, mysql or sqlite")
 	dsn := p.field("dsn")
-	if needText(dsn, s.DSN, `write it as the driver does, best from the environment: "${BOOKING_DSN}"`) {
-		checkDSN(dsn, s)
+	if needText(dsn, s.DSN, `write it as the driver does, best from the environment: "${BOOKING_DSN}"`) && !driver.faulty() {
+		v.checkDSN(dsn, s)
 	}
 	query := p.field("query")
 	if needText(query, s.Query, "write a SELECT of one value, such as SELECT remain FROM lesson_slot WHERE slot_id = "+parameterOf(s.Driver)) {
@@ -44,11 +45,15 @@ func (v *validator) sqlSource(p place, s *SQLSource) {
 	}
 }
 
-// checkDSN knows the one mistake that can be told without the driver. It never
-// shows the dsn.
-func checkDSN(p place, s *SQLSource) {
+// checkDSN knows the one mistake that can be told without the driver, and asks the
+// driver for the others. It never shows the dsn.
+func (v *validator) checkDSN(p place, s *SQLSource) {
 	if s.Driver == "mysql" && strings.Contains(s.DSN, "://") {
 		p.faultf("is a URL, which the mysql driver does not read: write user:password@tcp(host:3306)/database")
+	} else if v.dsn != nil {
+		if err := v.dsn(s.Driver, s.DSN); err != nil {
+			p.faultf("%v", err)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 
+	"github.com/slotgate/slotgate/gate/truth/source"
 	"github.com/slotgate/slotgate/rules"
 )
 
@@ -28,6 +29,6 @@ func (f *configFlags) load() (*rules.Config, rules.Faults, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	config, faults := rules.Load(f.file, text, rules.LoadOptions{Env: os.LookupEnv, Set: f.sets})
+	config, faults := rules.Load(f.file, text, rules.LoadOptions{Env: os.LookupEnv, Set: f.sets, DSN: source.CheckDSN})
 	return config, faults, nil
 }

@@ -108,6 +108,16 @@ func openDatabase(driver, dsn string, timeout time.Duration) (*sql.DB, dialect, 
 	return nil, nil, fmt.Errorf("unknown driver %q: want postgres, mysql or sqlite", driver)
 }
 
+// CheckDSN tells what is wrong with a dsn, in words that do not show it. It does not
+// connect.
+func CheckDSN(driver, dsn string) error {
+	db, _, err := openDatabase(driver, dsn, 0)
+	if err != nil {
+		return err
+	}
+	return db.Close()
+}
+
 func (s *sqlSource) Close() error { return s.db.Close() }
 
 func (s *sqlSource) Read(ctx context.Context, slot string) (v Value, err error) {
