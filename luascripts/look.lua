@@ -5,13 +5,15 @@
 --       8 lease of the slot's looks  9 tombstone of this look  10 epoch
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed)  3 channel of notices
 --       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 truth 1 total|2 remaining
---       8 hold_ttl, ms  9 look id  10 lag, ms  11 lease, ms  12 force 0|1  13 run
+--       8 hold_ttl, ms  9 look id  10 lag, ms  11 lease, ms  12 force 0|1
+--       13 not needed where one was made for so long, ms, 0 needed  14 run
 -- Reply busy in ms, known 0|1, born in µs, at in µs, open units, admitted, refunded,
 --       marked 0|1. All are strings. A copy of the call reads anew, as long as the look
 --       has not been applied, and prolongs nothing.
 
 local now, us = clock(ARGV[1])
 local id, lag, lease, force = ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12] == '1'
+local fresh = tonumber(ARGV[13])
 local s = slot_load(slot_keys(ARGV[4]), now, ARGV[7], {})
 
 -- Units of bookings that truth may not show yet, or not show for good. Where there are
@@ -42,6 +44,7 @@ local function kept_off()
   if finished(now, KEYS[9], KEYS[9]) then return 1 end
   if not run_stands(KEYS[10]) then return RUN_NOTICED end
   if force then return 0 end
+  if fresh > 0 and truth_fresh(s, fresh) then return 1 end
   local other, till = string.match(redis.call('GET', KEYS[8]) or '', '^(.*)|(%d+)$')
   local wait = truth_wait(s, tonumber(ARGV[8]))
   if other and other ~= id then wait = math.max(wait, tonumber(till) - now) end

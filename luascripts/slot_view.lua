@@ -25,6 +25,9 @@ end
 local function slot_view(s, limit)
   local told, debt, outside, checked, failed = slot_view_truth(s)
   local inflight = redis.call('ZCOUNT', s.k.run, '(' .. int(s.now), '+inf')
+  for _, c in ipairs(s.cancels) do
+    if c.lease > s.now then inflight = inflight + 1 end
+  end
   local view = { s.own, int(s.conf), int(s.held), s.closed, s.opens, int(s.full), int(s.ver), int(inflight),
     slot_is_dirty(s) and '1' or '0', slot_verified(s) and '1' or '0', told, debt, outside, checked, failed }
   if limit == 0 then return view end

@@ -51,6 +51,12 @@ end
 -- Whether the last look found no value: the counters then only refuse.
 local function truth_failed(s) return s.kind ~= NO_TRUTH and s.v.failed == RUN end
 
+-- Whether a look that was applied began no longer ago than so many ms, and speaks still.
+local function truth_fresh(s, age)
+  local speaks = truth_failed(s) or truth_counts(s) or s.kind == TRUTH_TOTAL and s.v.total ~= LEARNED
+  return speaks and s.now - s.v.checked <= age
+end
+
 -- After a change of run: how long the slot's first load must wait (H17).
 local function truth_wait(s, hold_ttl)
   if s.kind ~= TRUTH_REMAINING or RUN_CHANGED == '0' or truth_counts(s) then return 0 end

@@ -53,6 +53,12 @@ rules:
     slot: path:lesson
     subject: json:/student_id
     outcomes: [ { when: { status: 409, json: { /error: sold_out } }, is: sold_out } ]
+  - name: cancel
+    match: { methods: [DELETE], path: "/api/lessons/{lesson}/students/{student}" }
+    action: cancel
+    pool: lessons
+    slot: path:lesson
+    subject: path:student
 `
 
 // compareSale opens lessons of comparedSeats each, all of which the gate knows.
@@ -115,8 +121,21 @@ func (s *comparedSale) behind(statements string) {
 	}
 }
 
-// traffic books in lessons 1 to n, one goroutine each, until it is told to end; it then
-// tells how many bookings there were.
+// cancel cancels through the gate.
+func (s *comparedSale) cancel(lesson int, student string) {
+	req, err := http.NewRequest(http.MethodDelete, fmt.Sprintf("%s/api/lessons/%d/students/%s", s.gate.gate, lesson, student), nil)
+	if err != nil {
+		s.Error(err)
+		return
+	}
+	if res, err := client.Do(req); err == nil {
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+	}
+}
+
+// traffic books in lessons 1 to n, one goroutine each, and cancels every third
+// booking, until it is told to end; it then tells how many bookings there were.
 func (s *comparedSale) traffic(n int) (end func() int64) {
 	var done atomic.Int64
 	var busy sync.WaitGroup
@@ -131,6 +150,9 @@ func (s *comparedSale) traffic(n int) (end func() int64) {
 				}
 				if s.book(lesson, fmt.Sprint("student-", i)) == http.StatusCreated {
 					done.Add(1)
+					if i%3 == 0 {
+						s.cancel(lesson, fmt.Sprint("student-", i))
+					}
 				}
 			}
 		})

@@ -6,7 +6,8 @@ import (
 	"github.com/slotgate/slotgate/gate/store"
 )
 
-// slotView is a slot in the API. Capacity and Available are null when not known,
+// slotView is a slot in the API. Capacity and Available are null when not known, and
+// while truth does not tell: the store then goes on by what it knew, but only to refuse.
 // CheckedAt while truth has not been asked, Holds in a list.
 type slotView struct {
 	Pool      string     `json:"pool"`
@@ -46,7 +47,7 @@ func viewSlot(s *store.Slot) slotView {
 		CheckedAt: orNull(s.CheckedAt),
 		OpensAt:   orNull(s.OpensAt),
 	}
-	if available, known := s.Available(); known {
+	if available, known := s.Available(); known && !s.LookFailed {
 		view.Capacity, view.Available = &s.Capacity, &available
 	}
 	view.Holds = make([]holdView, len(s.Holds))
@@ -59,7 +60,7 @@ func viewSlot(s *store.Slot) slotView {
 // source tells where the slot's capacity comes from.
 func source(s *store.Slot) string {
 	switch {
-	case s.Capacity == store.Learned:
+	case s.Capacity == store.Learned, s.LookFailed:
 		return "learned"
 	case s.Own:
 		return "operator"

@@ -47,7 +47,7 @@ func TestTruthIsNotOverruled(t *testing.T) {
 }
 
 func TestASlotThatTruthDidNotTell(t *testing.T) {
-	b := newBench(t, "", store.Slot{Slot: "7", Capacity: store.Learned, LookFailed: true, CheckedAt: time.Date(2030, 9, 1, 10, 0, 0, 0, time.UTC)})
+	b := newBench(t, "", store.Slot{Slot: "7", Capacity: 8, Confirmed: 2, LookFailed: true, CheckedAt: time.Date(2030, 9, 1, 10, 0, 0, 0, time.UTC)})
 	w := b.call("GET", "/v1/slots/lessons/7", "")
 	for _, want := range []string{`"capacity":null`, `"available":null`, `"source":"learned"`, `"checked_at":"2030-09-01T10:00:00Z"`} {
 		if !strings.Contains(w.Body.String(), want) {

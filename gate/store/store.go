@@ -325,7 +325,7 @@ type Slot struct {
 	Dirty      bool  // touched, or not verified under the store's present run
 	Verified   bool  // under the store's present run; else its capacity is not believed
 	Version    int64
-	Inflight   int
+	Inflight   int // attempts, cancels and confirms within their lease
 	OpensAt    time.Time
 	Holds      []Hold // open first, then confirmed, newest 100 in all
 }

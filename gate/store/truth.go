@@ -55,12 +55,17 @@ type Look struct {
 	// not wait for another's lease, nor after a change of run (an operator asks).
 	Lease time.Duration
 	Force bool
+	// Fresh > 0: the look is not needed where the last one that was applied began no
+	// longer ago, found what it looked for or failed, and its counters still stand:
+	// somebody else's look has answered meanwhile. Looked.Busy is not zero then.
+	Fresh time.Duration
 }
 
 // Looked is where the counters stood. It goes unchanged into Reading.
 type Looked struct {
 	// Busy: another look holds the lease for so long; or, after a change of run,
-	// the slot's first load must wait so long (H17). All else is zero then.
+	// the slot's first load must wait so long (H17); or the slot is Fresh. All else
+	// is zero then.
 	Busy time.Duration
 	// Known: the store has the slot. Born tells its life from others of its name.
 	Known bool

@@ -39,7 +39,7 @@ func (p *Pool) Load(ctx context.Context, slot string) gate.Loaded {
 func (p *Pool) load(slot string) gate.Loaded {
 	ctx, cancel := context.WithTimeout(p.ctx, p.truth.Timeout)
 	defer cancel()
-	l := &look{pool: p, slot: slot}
+	l := &look{pool: p, slot: slot, fresh: p.truth.Hot}
 	if err := p.take(ctx, awaited); err != nil {
 		return gate.LoadFailed
 	}
@@ -67,7 +67,8 @@ func (p *Pool) load(slot string) gate.Loaded {
 }
 
 // beginOrWait begins the look, or waits while another gate has the slot's lease:
-// until its watch fires or the lease ends. asked is nil after a wait. The watch is
+// until its watch fires or the lease ends. It does not wait for a look that has been
+// applied since this one was asked for. asked is nil after a wait. The watch is
 // opened between two tries, so that an apply before it is not waited for.
 func (p *Pool) beginOrWait(ctx context.Context, l *look) (asked *store.Look, looked store.Looked, err error) {
 	asked, looked, err = l.begin(ctx)

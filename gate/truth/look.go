@@ -16,6 +16,8 @@ type look struct {
 	fence int64
 	// force: another's lease is not waited for.
 	force bool
+	// fresh: a look that began no longer ago will do.
+	fresh time.Duration
 }
 
 // seen is how a look ended.
@@ -36,7 +38,7 @@ const leaseMargin = time.Second
 func (l *look) begin(ctx context.Context) (*store.Look, store.Looked, error) {
 	asked := &store.Look{
 		Query: l.pool.query(l.slot), ID: newID(), Lag: l.pool.truth.Lag,
-		Lease: l.pool.truth.Timeout + leaseMargin, Force: l.force,
+		Lease: l.pool.truth.Timeout + leaseMargin, Force: l.force, Fresh: l.fresh,
 	}
 	looked, err := l.pool.store.Look(ctx, asked)
 	return asked, looked, err

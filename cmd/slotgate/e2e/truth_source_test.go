@@ -78,6 +78,9 @@ func TestASourceThatFails(t *testing.T) {
 				}
 				return ""
 			})
+			if s, _ := gates[0].lesson(1); s.Source != "learned" || s.Available != nil || s.Capacity != nil {
+				t.Errorf("while the source fails: %v", s)
+			}
 			for range 2 {
 				expect(t, books(), 201, "admitted", "booked")
 			}

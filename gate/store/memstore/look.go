@@ -42,6 +42,9 @@ func (s *Store) Look(ctx context.Context, l *store.Look) (got store.Looked, err 
 // leaseLook takes the slot's look lease, or tells how long another look holds it.
 func (v *visit) leaseLook(l *store.Look) (busy time.Duration, fits bool) {
 	lease := v.slots.looks[v.slot.name]
+	if !l.Force && l.Fresh > 0 && v.isFresh(l.Fresh) {
+		return time.Millisecond, true
+	}
 	if lease != nil && lease.at > v.now && lease.id != l.ID && !l.Force {
 		return time.Duration(lease.at - v.now), true
 	}
@@ -59,6 +62,12 @@ func (v *visit) leaseLook(l *store.Look) (busy time.Duration, fits bool) {
 	v.slots.looks[name] = lease
 	v.slots.looking.put(lease, v.now+int64(l.Lease))
 	return 0, true
+}
+
+// isFresh reports that a look that was applied began no longer ago, and speaks still.
+func (v *visit) isFresh(age time.Duration) bool {
+	_, known := v.slot.left(v.of)
+	return (known || v.slot.truth.failed) && !v.slot.truth.old(v.now, age)
 }
 
 func (v *visit) endLook(lease *lookLease) { v.slots.endLook(&v.memory, lease) }

@@ -48,7 +48,7 @@ func (v *visit) view(q store.SlotQuery, holds int) store.Slot {
 		Own:       s.own && q.Truth == store.NoTruth,
 		Confirmed: s.confirmed, Held: s.held,
 		Closed: s.closed, Full: s.mark.units, Version: s.version,
-		Inflight: s.inflight(v.now), OpensAt: q.OpensAt,
+		Inflight: s.inflight(v.now) + s.cancels.inflight(v.now), OpensAt: q.OpensAt,
 		Dirty: v.isDirty(), Verified: true,
 	}
 	s.showTruth(&got, v.of)

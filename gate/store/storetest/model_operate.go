@@ -98,7 +98,7 @@ func (r *history) compareSlots() {
 		want := store.Slot{
 			Capacity: m.shownCapacity(name, r.config.Capacity), Debt: m.debt(name), LookFailed: m.slot(name).counters.failed,
 			Confirmed: m.units(name, "", isConfirmed), Held: m.units(name, "", isOpen),
-			Closed: m.slot(name).closed, Full: m.slot(name).full, Inflight: m.awaited(name),
+			Closed: m.slot(name).closed, Full: m.slot(name).full, Inflight: m.awaited(name) + m.cancelling(name),
 			Dirty: m.dirty(name) || !m.verified(name), Verified: m.verified(name),
 		}
 		seen := store.Slot{Capacity: got.Capacity, Confirmed: got.Confirmed, Held: got.Held, Closed: got.Closed, Full: got.Full, Inflight: got.Inflight, Dirty: got.Dirty, Verified: got.Verified, Debt: got.Debt, LookFailed: got.LookFailed}

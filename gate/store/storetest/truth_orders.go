@@ -59,6 +59,26 @@ var orderTests = []test{
 		f.apply(says(second, 1))
 		f.free(d, 1)
 	}},
+	{"a look that was made meanwhile will do, while it is fresh", func(f *fixture) {
+		for name, end := range map[string]func(*store.Reading){
+			"found": func(r *store.Reading) { f.apply(says(r, 3)) },
+			"failed": func(r *store.Reading) {
+				r.Found = false
+				f.apply(r)
+			},
+		} {
+			d := request(truthful, func(d *store.Decide) { d.Slot = name })
+			fresh := func(l *store.Look) { l.Fresh = hot }
+			end(f.look(d, fresh))
+			if busy := f.tryLook(d, fresh).Looked.Busy; busy <= 0 {
+				f.Fatalf("%s: looked again at once", name)
+			}
+			f.apply(says(f.look(d, fresh, forced), 2))
+			f.apply(says(f.look(d), 3)) // one that does not ask
+			f.Advance(hot + moment)
+			f.look(d, fresh)
+		}
+	}},
 	{"an apply of a later look makes earlier ones useless", func(f *fixture) {
 		d := request(truthful)
 		f.sync(d, 3)
