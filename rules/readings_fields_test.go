@@ -139,8 +139,12 @@ func laxParts(quotes string, take func(f fields, name, value string)) func(strin
 		if m == nil {
 			return f
 		}
-		for _, piece := range regexp.MustCompile(`(?m)^--`+regexp.QuoteMeta(m[1])).Split(body, -1)[1:] {
-			piece = strings.TrimSuffix(strings.TrimSuffix(piece, "\n"), "\r")
+		pieces := strings.Split("\n"+body+"\n", "\n--"+m[1])[1:] // a boundary may be no text
+		for i, piece := range pieces {
+			if i == len(pieces)-1 { // nothing but the end of the body ends it
+				piece = strings.TrimSuffix(strings.TrimSuffix(piece, "\n"), "\n")
+			}
+			piece = strings.TrimSuffix(piece, "\r")
 			head, value, ok := strings.Cut(piece, "\r\n\r\n")
 			if !ok {
 				head, value, _ = strings.Cut(piece, "\n\n")
