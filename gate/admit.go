@@ -130,7 +130,7 @@ func (j *journey) question() store.Decide {
 // them; else the request takes and frees nothing.
 func (j *journey) findHold(d *store.Decide) error {
 	if j.facts.HoldRef == "" {
-		return nil
+		return j.knowSlot(d)
 	}
 	slot, hold, err := j.gate.store.Find(context.Background(), d.Pool, j.facts.HoldRef)
 	switch {
@@ -143,6 +143,22 @@ func (j *journey) findHold(d *store.Decide) error {
 		d.Pool = ""
 	default:
 		d.Unreferenced = true
+		return j.knowSlot(d)
 	}
 	return nil
+}
+
+// knowSlot looks the slot of a cancel or confirm up where the store does not know it:
+// one that truth does not have leaves no trace, whatever names clients make up.
+func (j *journey) knowSlot(d *store.Decide) error {
+	if d.Action == store.Book || d.Truth == store.NoTruth {
+		return nil
+	}
+	q, _ := j.gate.Query(d.Pool, d.Slot)
+	_, err := j.gate.store.Slot(context.Background(), q)
+	if errors.Is(err, store.ErrNoSlot) {
+		j.load(d)
+		return nil
+	}
+	return err
 }

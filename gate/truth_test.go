@@ -29,6 +29,12 @@ rules:
     slot: path:lesson
     subject: json:/student
     RULE
+  - name: cancel
+    match: { methods: [DELETE], path: "/lessons/{lesson}/students/{student}" }
+    action: cancel
+    pool: lessons
+    slot: path:lesson
+    subject: path:student
 `
 
 // oracle tells truth from a map: a slot that is not in it does not exist, one below
@@ -108,6 +114,26 @@ func TestASlotThatTruthDoesNotHaveIsTheBackends(t *testing.T) {
 		if n := strings.Count(said.String(), "as: integer"); n != 1 {
 			t.Fatalf("warned %d times: %s", n, &said)
 		}
+	}
+}
+
+// Made-up names of slots would fill the store.
+func TestACancelOfASlotThatTruthDoesNotHaveLeavesNoTrace(t *testing.T) {
+	f, _ := newOracle(t, "", map[string]int64{"1": 2})
+	f.backend.set(func(string, string) (*BackendAnswer, error) { return answers(404, "no such lesson"), nil })
+	r := f.want(f.call("DELETE", "/lessons/9/students/ann", "", call{}), decision.DecisionAdmitted, 404)
+	if r.Outcome != rules.Refused {
+		t.Fatalf("%+v", r)
+	}
+	q, _ := f.Query("lessons", "9")
+	if s, err := f.store.Slot(t.Context(), q); err == nil {
+		t.Fatalf("state was kept: %+v", s)
+	}
+	f.backend.set(nil)
+	f.want(f.book(call{}), decision.DecisionAdmitted, 201)
+	f.want(f.call("DELETE", "/lessons/1/students/ann", "", call{}), decision.DecisionAdmitted, 201)
+	if s := f.slot("1"); s.Confirmed != 0 {
+		t.Fatalf("%+v", s)
 	}
 }
 

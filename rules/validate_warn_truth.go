@@ -13,8 +13,8 @@ func (w *warner) truth(p place, name string, pool *PoolConfig) {
 	switch {
 	case t.Means() == MeansCapacity:
 		source.field("means").warnf("capacity tells how many units a slot has and recovers nothing: bookings and cancels behind the gate, and lapsed holds whose outcome is not known, stay unseen; use remaining or booked where the backend counts them")
-	case t.Lag > t.Hot:
-		p.field("lag").warnf("%s is longer than hot, which is %s: each look counts the bookings of the last %s twice, for truth may or may not have them, so that a slot's last units are sold late", FormatDuration(t.Lag), FormatDuration(t.Hot), FormatDuration(t.Lag))
+	case t.Lag >= t.Hot:
+		p.field("lag").warnf("%s is not shorter than hot, which is %s: each look counts the bookings of the last %s twice, for truth may or may not have them, so that a slot's last units are sold late", FormatDuration(t.Lag), FormatDuration(t.Hot), FormatDuration(t.Lag))
 	}
 	if t.ReportDir != "" && t.Report == "" {
 		p.field("report_dir").warnf("is of no use without report, the time of day at which reports are made")

@@ -25,8 +25,9 @@ Actions
   close POOL SLOT             refuse bookings
   open POOL SLOT              accept them again
   release POOL SLOT HOLD      free a hold, a confirmed one too
-  resync POOL SLOT            after the store lost its data: believe the slot's
-                              counters and the configured number of units again
+  resync POOL SLOT            with truth: look at it now. Else, after the store lost its
+                              data: believe the slot's counters and the configured
+                              number of units again
   load POOL FILE              make slots known before an opening: a line each, SLOT
                               or SLOT,CAPACITY; no FILE, or -: standard input.
                               With truth each is looked at, else resynced

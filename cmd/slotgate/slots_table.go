@@ -55,7 +55,7 @@ func slotState(s *slotAnswer) string {
 	if s.Closed {
 		words = append(words, "closed")
 	}
-	if s.OpensAt != nil {
+	if s.OpensAt != nil && s.OpensAt.After(time.Now()) {
 		words = append(words, "opens "+moment(s.OpensAt))
 	}
 	if s.Full {

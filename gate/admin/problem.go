@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/slotgate/slotgate/gate/store"
 )
@@ -46,7 +47,7 @@ func failTruth(w http.ResponseWriter, err error) {
 	case errors.As(err, &failure):
 		failStore(w, err)
 	default:
-		fail(w, http.StatusBadGateway, err.Error())
+		fail(w, http.StatusBadGateway, strings.Join(strings.Fields(err.Error()), " ")) // drivers write lines
 	}
 }
 

@@ -26,7 +26,7 @@ func TestAResyncWithTruthIsALook(t *testing.T) {
 		detail string
 	}{
 		{store.ErrNoSlot, http.StatusNotFound, "truth has no such slot"},
-		{errors.New("truth of pool lessons: the server does not answer"), http.StatusBadGateway, "does not answer"},
+		{errors.New("truth of pool lessons:\n\tthe server does not answer"), http.StatusBadGateway, "lessons: the server does not answer"},
 		{&store.Error{Op: "look", Kind: store.KindTimeout, Err: errors.New("slow")}, http.StatusServiceUnavailable, "slow"},
 	} {
 		b.truth.err = c.err

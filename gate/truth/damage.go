@@ -141,6 +141,12 @@ func (o *observation) bookedTwice(latest []Booking, admitted map[string]int) (fo
 			}
 		}
 		rows = rows[:len(rows)-allowed]
+		if !o.onePerSubject { // a hold that lapsed may have been booked after all
+			rows = slices.DeleteFunc(rows, func(b Booking) bool { return o.coveredByLapse(b.At) })
+		}
+		if len(rows) == 0 {
+			continue
+		}
 		found = append(found, Finding{Kind: SubjectTwice, Units: int64(len(rows)), Subject: subject, Bookings: rows})
 	}
 	slices.SortFunc(found, func(a, b Finding) int { return cmp.Compare(a.Subject, b.Subject) })

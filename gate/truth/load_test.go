@@ -117,7 +117,7 @@ func TestASourceThatFailsLeavesTheSlotLearned(t *testing.T) {
 		if n := b.meter.counted()[LookFailed]; n != 1 {
 			t.Errorf("%d failures counted, want 1", n)
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Minute) // a failed look is believed for `hot`
 		b.backend.failWith(nil)
 		if got := p.Load(t.Context(), "1"); got != gate.LoadDone {
 			t.Fatalf("loaded: %v, want done", got)

@@ -64,7 +64,9 @@ func (b *bench) plantDifferences(p *Pool, pause func(time.Duration)) (want []str
 	b.lesson(p, "doubted", 1) // 4: the last look failed
 	pause(10 * time.Millisecond)
 	b.backend.failWith(errBackend)
-	p.Load(context.Background(), "doubted")
+	if p.Resync(context.Background(), "doubted") == nil {
+		b.Fatal("a source that fails told something")
+	}
 	b.backend.failWith(nil)
 	b.lesson(p, "deleted", 1)  // 5: the lesson is gone
 	b.lesson(p, "returned", 2) // 6: cancelled in the console
@@ -184,7 +186,7 @@ func TestAMarkThatIsRightIsNoDifference(t *testing.T) {
 		b.backend.book("1", "outside")
 		d, got := b.decide("1", "late")
 		b.settle(settlement(&d, &got, rules.SoldOut))
-		time.Sleep(time.Second)
+		time.Sleep(time.Minute)
 		p.Load(t.Context(), "1")
 		if s := b.slot("1"); s.Full == 0 {
 			t.Fatal("the slot is not marked full")

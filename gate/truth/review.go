@@ -39,6 +39,9 @@ func reviewSQL(t *rules.TruthConfig, f *Finding) string {
 		"SELECT * FROM b WHERE id IN (" + strings.Join(ids, ", ") + ") ORDER BY " + order + ";")
 	if column, table, ok := plainTable(query); ok {
 		b.WriteString("\n-- DELETE FROM " + table + " WHERE " + column + " IN (" + strings.Join(ids, ", ") + ");")
+		if t.Means() == rules.MeansRemaining {
+			b.WriteString("\n-- That gives no units back: correct what capacity's query reads too.")
+		}
 	}
 	return b.String()
 }
