@@ -23,7 +23,6 @@ type look struct {
 // seen is how a look ended.
 type seen struct {
 	result  LookResult
-	busy    time.Duration // another look has the slot for so long; all else is zero
 	reading store.Reading
 	applied store.Applied
 	cause   error // of LookFailed
