@@ -18,10 +18,18 @@ import (
 // for lesson 2.
 func TestAnOpeningIsOnTimeOnAllGates(t *testing.T) {
 	backend := startLegacy(t, booking.Options{Style: booking.Conditional, Lessons: 2, Seats: 1000})
-	opens := time.Now().Add(4 * time.Second).Truncate(time.Millisecond)
-	config := lessons(backend.url, redisStore(testbed.Redis(t).Addr()), "",
-		`capacity: 1000, opens_at: "`+opens.Format(time.RFC3339Nano)+`"`, "")
-	gates := []*gateProcess{startGate(t, config), startGate(t, config)}
+	store := redisStore(testbed.Redis(t).Addr())
+	// The opening stands in the configuration: it must be ahead when the gates are up.
+	var opens time.Time
+	var gates []*gateProcess
+	for ahead := 4 * time.Second; time.Until(opens) < time.Second; ahead *= 2 {
+		for _, late := range gates {
+			_ = late.stop()
+		}
+		opens = time.Now().Add(ahead).Truncate(time.Millisecond)
+		config := lessons(backend.url, store, "", `capacity: 1000, opens_at: "`+opens.Format(time.RFC3339Nano)+`"`, "")
+		gates = []*gateProcess{startGate(t, config), startGate(t, config)}
+	}
 	later := opens.Add(time.Second)
 	put := send("PUT", gates[0].admin+"/v1/slots/lessons/2", `{"opens_at":"`+later.Format(time.RFC3339Nano)+`"}`)
 	if put.status != http.StatusOK {
