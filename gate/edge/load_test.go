@@ -35,7 +35,7 @@ func TestSlowClientsDelayNobody(t *testing.T) {
 		}
 		c.send(fast)
 		crowd.Go(func() {
-			tick := time.NewTicker(20 * time.Millisecond)
+			tick := time.NewTicker(time.Second)
 			defer tick.Stop()
 			for i := range len(slow) {
 				select {
@@ -55,6 +55,7 @@ func TestSlowClientsDelayNobody(t *testing.T) {
 	var took []time.Duration
 	for n := range 100 {
 		path := []string{"/x", "/book"}[n%2]
+		time.Sleep(25 * time.Millisecond) // so that the slow ones send some bytes meanwhile
 		began := time.Now()
 		quick.send("POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi")
 		if _, body := quick.answer("POST"); body != "POST "+path+" hi" {
