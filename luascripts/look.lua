@@ -5,7 +5,7 @@
 --       8 lease of the slot's looks  9 tombstone of this look  10 epoch
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed)  3 channel of notices
 --       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 truth 1 total|2 remaining
---       8 hold_ttl, ms  9 look id  10 lag, ms  11 lease, ms  12 force 0|1
+--       8 hold_ttl, ms  9 look id  10 lag, ms  11 lease, ms, 0 none  12 force 0|1
 --       13 not needed where one was made for so long, ms, 0 needed  14 run
 -- Reply busy in ms, known 0|1, born in µs, at in µs, open units, admitted, refunded,
 --       marked 0|1. All are strings. A copy of the call reads anew, as long as the look
@@ -47,12 +47,13 @@ local function kept_off()
   if fresh > 0 and truth_fresh(s, fresh) then return 1 end
   local other, till = string.match(redis.call('GET', KEYS[8]) or '', '^(.*)|(%d+)$')
   local wait = truth_wait(s, tonumber(ARGV[8]))
-  if other and other ~= id then wait = math.max(wait, tonumber(till) - now) end
+  if lease > 0 and other and other ~= id then wait = math.max(wait, tonumber(till) - now) end
   return wait
 end
 
 -- A lease that this look has already is left as it is.
 local function take_lease()
+  if lease == 0 then return end
   local other, till = string.match(redis.call('GET', KEYS[8]) or '', '^(.*)|(%d+)$')
   if other == id and tonumber(till) > now then return end
   redis.call('SET', KEYS[8], id .. '|' .. int(now + lease), 'PX', lease)

@@ -43,6 +43,7 @@ local function settle_cancel(d, r, s)
   r.applied = true
   if s.known then finish(d.attempt_grave, '', s.now) end
   if running then
+    if running.kind == CANCEL and running.lease <= s.now then slot_doubt(s, running.hold) end
     table.remove(s.cancels, place)
     s.recalled, s.freed = true, true
   end

@@ -51,7 +51,8 @@ type Look struct {
 	// Lag: bookings confirmed, or pending, for less than this may not be visible
 	// in truth yet.
 	Lag time.Duration
-	// Lease is how long other looks of the slot keep off. Force: this one does
+	// Lease is how long other looks of the slot keep off. 0: this one will not be
+	// applied, and neither keeps others off nor waits for their lease. Force: it does
 	// not wait for another's lease, nor after a change of run (an operator asks).
 	Lease time.Duration
 	Force bool

@@ -63,8 +63,8 @@ func (x *examiner) glance(ctx context.Context, s store.Slot) (*observation, erro
 	return o, x.readTruth(ctx, s.Slot, o)
 }
 
-// observe reads store, truth and store. It begins a look to learn what is open, with a
-// lease too short to keep anybody off, and never applies it.
+// observe reads store, truth and store. It begins a look to learn what is open, without
+// a lease, and never applies it.
 func (x *examiner) observe(ctx context.Context, slot string) (*observation, error) {
 	p, q := x.pool, x.pool.query(slot)
 	o := x.blank()
@@ -72,7 +72,7 @@ func (x *examiner) observe(ctx context.Context, slot string) (*observation, erro
 	if o.before, err = p.store.Slot(ctx, q); err != nil {
 		return nil, err
 	}
-	looked, err := p.store.Look(ctx, &store.Look{Query: q, ID: newID(), Lag: p.truth.Lag, Lease: time.Millisecond})
+	looked, err := p.store.Look(ctx, &store.Look{Query: q, ID: newID(), Lag: p.truth.Lag})
 	if err != nil {
 		return nil, err
 	}

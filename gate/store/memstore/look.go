@@ -39,11 +39,15 @@ func (s *Store) Look(ctx context.Context, l *store.Look) (got store.Looked, err 
 	}, nil
 }
 
-// leaseLook takes the slot's look lease, or tells how long another look holds it.
+// leaseLook takes the slot's look lease, if the look wants one, or tells how long
+// another look holds it.
 func (v *visit) leaseLook(l *store.Look) (busy time.Duration, fits bool) {
 	lease := v.slots.looks[v.slot.name]
 	if !l.Force && l.Fresh > 0 && v.isFresh(l.Fresh) {
 		return time.Millisecond, true
+	}
+	if l.Lease == 0 {
+		return 0, true
 	}
 	if lease != nil && lease.at > v.now && lease.id != l.ID && !l.Force {
 		return time.Duration(lease.at - v.now), true

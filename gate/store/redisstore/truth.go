@@ -65,7 +65,7 @@ func (s *Store) encodeLook(l *store.Look) *call {
 	slot := s.keysOf(q.Pool, q.Slot, q.Truth)
 	return &call{op: "look", script: luascripts.Look, keys: slot.with(slot.Look, slot.Tombstone(l.ID), s.keys.Epoch()), args: []any{
 		q.Slot, life(q.Retain, q.HoldTTL, l.Lease), flag(q.KeepUnknown), int(q.Truth), millis(q.HoldTTL),
-		l.ID, millis(l.Lag), millis(max(l.Lease, time.Millisecond)), flag(l.Force), millis(l.Fresh),
+		l.ID, millis(l.Lag), millis(l.Lease), flag(l.Force), millis(l.Fresh),
 	}}
 }
 

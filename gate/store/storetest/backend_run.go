@@ -3,9 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -29,11 +27,7 @@ const (
 // has left beside all that is held (A1 to A3), nothing is oversold, and at rest one
 // look makes it exact.
 func RunBackend(t *testing.T, open func(t *testing.T) *Harness) {
-	runs := backendRuns
-	if os.Getenv("SLOTGATE_SOAK") != "" {
-		runs = backendSoakRuns
-	}
-	setDefault(t, "rapid.checks", strconv.Itoa(runs))
+	drawHistories(t, backendRuns, backendSoakRuns)
 	h := open(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt, h)

@@ -112,6 +112,20 @@ var cancelCopyTests = []test{
 		f.units(d, 0, 0)
 		f.admit(again(d))
 	}},
+	{"H8: a cancel that was refused after its lease leaves its hold in doubt", func(f *fixture) {
+		d := request(truthful, withSubject("s"))
+		f.sync(d, 1)
+		f.finish(rules.Booked, d)
+		c := cancelOf(d)
+		got := f.meant(c, d.ID)
+		f.Advance(lease + moment)
+		f.settle(c, got, rules.Refused)
+		c = cancelOf(d)
+		if settled := f.settle(c, f.meant(c, d.ID), rules.Done); !settled.Look || settled.Hold != decision.Released {
+			f.Fatalf("settled %+v", settled)
+		}
+		f.free(d, 0)
+	}},
 	{"H9: a cancel waits while a booking of its subject runs, within its lease", func(f *fixture) {
 		d := request(withSubject("s"), withCapacity(9))
 		held := f.admit(d)

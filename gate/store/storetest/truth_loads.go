@@ -36,6 +36,23 @@ var loadTests = []test{
 		f.expect(decision.SoldOut, again(d, withUnits(5)))
 		f.admit(again(d, withUnits(3)))
 	}},
+	{"a look without a lease neither waits for another's nor keeps others off", func(f *fixture) {
+		d := request(truthful)
+		f.sync(d, 3)
+		f.admit(d)
+		leaseless := func(l *store.Look) { l.Lease = 0 }
+		for range 2 { // one right after the other
+			if r := f.look(d, leaseless); r.Looked.Open != 1 || !r.Looked.Known {
+				f.Fatalf("looked %+v", r.Looked)
+			}
+		}
+		holder := f.look(d)
+		f.look(d, leaseless)
+		if r := f.tryLook(d); r.Looked.Busy == 0 {
+			f.Fatalf("a look without a lease has ended another's: %+v", r.Looked)
+		}
+		f.apply(says(holder, 3))
+	}},
 	{"blind goes on as where capacity is not known", func(f *fixture) {
 		d := request(truthful, blind)
 		for range store.LearnedInflight {
