@@ -17,6 +17,7 @@ import (
 	"github.com/slotgate/slotgate/gate"
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/upstream"
+	"github.com/slotgate/slotgate/rules"
 )
 
 // reading is what one side took a request for.
@@ -65,7 +66,7 @@ func newOracle(f *testing.F) *oracle {
 		f.Fatal(err)
 	}
 	cfg := config()
-	o.Server, err = New(Options{Config: cfg, Gate: &testGate{serve: o.forward}, Backend: o, Meter: &kinds{count: map[string]int{}}, Logger: slog.New(slog.DiscardHandler)})
+	o.Server, err = New(Options{Config: cfg, Gate: &testGate{serve: o.forward, route: o.route}, Backend: o, Meter: &kinds{count: map[string]int{}}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -148,6 +149,18 @@ func (o *oracle) Pass(r *gate.Request, body io.Reader, length int64) (*upstream.
 	s, err := o.client.Pass(r, body, length)
 	o.accept(r, []byte(copied.String()), err)
 	return s, err
+}
+
+// route gates every path that begins so, and refuses as the rules do what has no one
+// reading.
+func (o *oracle) route(r *gate.Request) (rules.Match, *gate.Reply) {
+	switch {
+	case !strings.HasPrefix(r.Path, "/book"):
+		return rules.Match{}, nil
+	case !validEscapes(r.Path):
+		return rules.Match{}, own(decision.DecisionAmbiguous)
+	}
+	return rules.Match{Rule: &rules.Rule{}}, nil
 }
 
 func (o *oracle) forward(r *gate.Request) *gate.Reply {
