@@ -32,7 +32,22 @@ func (s *Store) Decide(ctx context.Context, d *store.Decide) (store.Decided, err
 	if err != nil {
 		return store.Decided{}, err
 	}
-	return decodeDecided(raw, d)
+	decided, err := decodeDecided(raw, d)
+	s.openStored(names, d, &decided)
+	return decided, err
+}
+
+// openStored decrypts the answer of another request. With one that does not open the
+// key is done and its answer may not be given.
+func (s *Store) openStored(n *names, d *store.Decide, decided *store.Decided) {
+	if len(decided.Answer) == 0 {
+		return
+	}
+	answer, ok := s.openAnswer(s.keys.KeyRecord(n.key(d.Group, d.Partition, d.Key)), decided.Answer)
+	decided.Answer = answer
+	if !ok {
+		decided.Verdict, decided.MayReplay = decision.KeyDone, false
+	}
 }
 
 func (s *Store) encodeDecide(n *names, d *store.Decide) *call {
@@ -71,7 +86,7 @@ func (s *Store) encodeDecide(n *names, d *store.Decide) *call {
 	args = append(args, d.ID, millis(d.Lease),
 		flag(gated), d.Slot, d.Units, min(d.Capacity, maxUnits),
 		millis(d.HoldTTL), life(d.Retain, d.HoldTTL, d.Lease), flag(d.OnePerSubject), d.MaxPerSubject,
-		d.MaxInflight, flag(d.KeepUnknown), unixMillis(d.OpensAt), flag(d.Line), subject, encodeText(d.Subject),
+		d.MaxInflight, flag(d.KeepUnknown), unixMillis(d.OpensAt), flag(d.Line), subject, s.encodeText(subjectPlace(slot.State, d.ID), d.Subject),
 		flag(keyed), millis(d.KeyTTL), n.scope(d.Scope), flag(d.BareReplay),
 		encodeFingerprint(d.Fingerprint), flag(d.RetryUnknown), millis(d.Wait), flag(d.Await != ""),
 		flag(d.Charged))

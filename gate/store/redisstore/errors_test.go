@@ -258,7 +258,7 @@ func TestRepliesOfAnotherShape(t *testing.T) {
 		nil, "OK", list("", "0", "0", "0", "", "0", "1"), list("x", "0", "0", "0", "", "0", "1", "0"), list("", "0", "0", "0", "noon", "0", "1", "0"),
 		list("", "0", "0", "0", "", "0", "1", "0", "id"), list("", "0", "0", "0", "", "0", "1", "0", "id", "held|1|x"),
 	} {
-		got, err := decodeSlot("slot", raw, store.SlotQuery{})
+		got, err := new(Store).decodeSlot("slot", raw, store.SlotQuery{})
 		var failure *store.Error
 		if !errors.As(err, &failure) || failure.Kind != store.KindReply {
 			t.Errorf("%v: slot %+v, %v", raw, got, err)

@@ -55,7 +55,7 @@ func (s *Store) encodeSettle(n *names, t *store.Settle, subject string) *call {
 	}
 	calledBy := ""
 	if gated && t.Reference != "" {
-		calledBy = encodeText(t.Reference)
+		calledBy = s.encodeText(referencePlace(slot.State, t.Hold), t.Reference)
 		reference = s.keys.Reference(n.reference(t.Pool, t.Reference))
 	}
 	return &call{op: "settle", script: luascripts.Settle, keys: slot.with(
@@ -64,8 +64,8 @@ func (s *Store) encodeSettle(n *names, t *store.Settle, subject string) *call {
 		t.ID, t.Outcome.String(),
 		flag(gated), t.Hold, t.Slot, min(t.Units, maxUnits), min(t.Capacity, maxUnits),
 		millis(t.HoldTTL), life(t.Retain, max(t.HoldTTL, t.PendingTTL), 0), t.MaxPerSubject, flag(t.KeepUnknown),
-		t.ReleaseSeq, flag(t.Probe), subject, encodeText(t.Subject),
-		flag(keyed), millis(t.KeyTTL), flag(t.Keep), t.Answer, n.scope(t.Scope), encodeFingerprint(t.Fingerprint),
+		t.ReleaseSeq, flag(t.Probe), subject, s.encodeText(subjectPlace(slot.State, t.Hold), t.Subject),
+		flag(keyed), millis(t.KeyTTL), flag(t.Keep), s.sealAnswer(record, t.Answer), n.scope(t.Scope), encodeFingerprint(t.Fingerprint),
 		int(t.Action), int(t.Truth), millis(t.PendingTTL), calledBy,
 	}}
 }

@@ -29,7 +29,7 @@ func (s *Store) Slot(ctx context.Context, q store.SlotQuery) (store.Slot, error)
 	if err != nil {
 		return store.Slot{}, err
 	}
-	return decodeSlot("slot", raw, q)
+	return s.decodeSlot("slot", raw, q)
 }
 
 func (s *Store) encodeRead(q store.SlotQuery, holds int) *call {
@@ -40,7 +40,7 @@ func (s *Store) encodeRead(q store.SlotQuery, holds int) *call {
 }
 
 // decodeSlot reads what slot_view.lua replies.
-func decodeSlot(op string, raw any, q store.SlotQuery) (store.Slot, error) {
+func (s *Store) decodeSlot(op string, raw any, q store.SlotQuery) (store.Slot, error) {
 	r := newReply(op, raw, 15)
 	own := r.text()
 	slot := store.Slot{Pool: q.Pool, Slot: q.Slot, Capacity: q.Capacity, OpensAt: q.OpensAt,
@@ -75,14 +75,15 @@ func decodeSlot(op string, raw any, q store.SlotQuery) (store.Slot, error) {
 		}
 		slot.OpensAt = time.UnixMilli(at)
 	}
+	state := s.keys.Slot(q.Pool, q.Slot).State
 	for r.more() {
 		id, packed, reference := r.text(), r.text(), r.text()
-		h, ok := unpackHold(id, packed)
+		h, ok := s.unpackHold(state, id, packed)
 		if !ok {
 			r.fail("a hold", packed)
 		}
 		if reference != "" {
-			if h.Reference, ok = decodeText(reference); !ok {
+			if h.Reference, ok = s.decodeText(referencePlace(state, id), reference); !ok {
 				r.fail("a reference", reference)
 			}
 		}
@@ -159,7 +160,7 @@ func (s *Store) readAll(ctx context.Context, q store.SlotQuery, listed []redis.Z
 		if reply.Err() == redis.Nil {
 			continue
 		}
-		slot, err := decodeSlot("slots", reply.Val(), queries[i])
+		slot, err := s.decodeSlot("slots", reply.Val(), queries[i])
 		if err != nil {
 			return nil, err
 		}
@@ -211,7 +212,7 @@ func (s *Store) Change(ctx context.Context, q store.SlotQuery, c store.SlotChang
 	if err != nil {
 		return store.Slot{}, err
 	}
-	return decodeSlot("change", raw, q)
+	return s.decodeSlot("change", raw, q)
 }
 
 // Release frees a hold on an operator's word.

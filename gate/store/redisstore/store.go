@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/gate/store/seal"
 	"github.com/slotgate/slotgate/luascripts"
 )
 
@@ -34,6 +35,10 @@ type Options struct {
 	// Secret keys the hashes in names; all gates of a store need the same. Empty:
 	// made once and shared through the store.
 	Secret string
+	// EncryptKey, 32 bytes in base64, seals stored answers, and the texts of subjects and
+	// references (package seal). EncryptOldKeys are still read. Empty: as they are.
+	EncryptKey     string
+	EncryptOldKeys []string
 
 	Timeout  time.Duration // of one call, its retry included [250ms]
 	PoolSize int           // connections for first attempts [64]; retries have a quarter of it
@@ -57,6 +62,7 @@ type Store struct {
 	fresh  *redis.Client // second attempts: never reuses a connection
 
 	secret  secret
+	sealer  sealer
 	watches *watches
 	closed  atomic.Bool
 	stop    context.CancelFunc
@@ -76,6 +82,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	keys, err := seal.New(o.EncryptKey, o.EncryptOldKeys)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
 	quiet.Do(func() { redis.SetLogger(library{o.Logger}) })
 	listening, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Store{
@@ -91,6 +101,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	first.OnConnect, fresh.OnConnect = s.greet, s.greet
 	s.client, s.fresh = redis.NewClient(first), redis.NewClient(fresh)
 	s.secret.configure(o.Secret)
+	s.sealer.keys = keys
 	go func() {
 		defer close(s.stopped)
 		var background sync.WaitGroup

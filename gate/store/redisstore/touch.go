@@ -91,7 +91,7 @@ func (s *Store) encodeTouch(n *names, q store.SlotQuery, gate string, lease time
 			record = s.keys.KeyRecord(n.key(f.Group, f.Partition, f.Key))
 		}
 		c.keys = append(c.keys, slot.Tombstone(f.ID), s.keys.PoolSubject(q.Pool, subject), record)
-		c.args = append(c.args, f.ID, f.Hold, min(f.Units, maxUnits), subject, encodeText(f.Subject),
+		c.args = append(c.args, f.ID, f.Hold, min(f.Units, maxUnits), subject, s.encodeText(subjectPlace(slot.State, f.Hold), f.Subject),
 			millis(f.HoldTTL), millis(f.Lease), f.MaxPerSubject, n.scope(f.Scope), encodeFingerprint(f.Fingerprint),
 			flag(f.Key != ""), millis(f.KeyTTL))
 	}
