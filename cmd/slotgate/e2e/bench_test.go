@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/slotgate/slotgate/cmd/slotgate/e2e/stage"
 	"github.com/slotgate/slotgate/gate"
 	"github.com/slotgate/slotgate/gate/admin"
 	"github.com/slotgate/slotgate/gate/edge"
@@ -106,7 +107,7 @@ func listen(b *testing.B) net.Listener {
 
 func serveGate(b *testing.B, backend string, s store.Store, pool string) string {
 	b.Helper()
-	cfg, faults := rules.Load("bench.yaml", []byte(lessons("http://"+backend, memoryStore, "", pool, keyed)), rules.LoadOptions{})
+	cfg, faults := rules.Load("bench.yaml", []byte(stage.Lessons("http://"+backend, stage.MemoryStore, "", pool, stage.Keyed)), rules.LoadOptions{})
 	if len(faults.Errors()) > 0 {
 		b.Fatal(faults)
 	}

@@ -4,34 +4,19 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
-	"github.com/slotgate/slotgate/gate/testbed"
+	"github.com/slotgate/slotgate/cmd/slotgate/e2e/stage"
 )
 
-// program is the slotgate binary under test.
-var program string
+func TestMain(m *testing.M) { os.Exit(stage.Main(m)) }
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "slotgate-e2e-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+// rssGrowth bounds what 10,000 slots, subjects and keys may add to the process, in
+// bytes; the race detector multiplies it.
+func rssGrowth() int64 {
+	if stage.Race {
+		return 512 << 20
 	}
-	defer os.RemoveAll(dir)
-	program = filepath.Join(dir, "slotgate")
-	args := append([]string{"build"}, buildFlags...)
-	build := exec.Command("go", append(args, "-o", program, "github.com/slotgate/slotgate/cmd/slotgate")...)
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "e2e: go build:", err)
-		return 1
-	}
-	return testbed.SharedPostgres(m).Run()
+	return 64 << 20
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slotgate/slotgate/cmd/legacybooking/booking"
+	"github.com/slotgate/slotgate/cmd/slotgate/e2e/stage"
 	"github.com/slotgate/slotgate/gate/testbed"
 )
 
@@ -17,22 +18,22 @@ import (
 // admits within 100 ms. The time is the pool's for lesson 1 and the slot's own, later,
 // for lesson 2.
 func TestAnOpeningIsOnTimeOnAllGates(t *testing.T) {
-	backend := startLegacy(t, booking.Options{Style: booking.Conditional, Lessons: 2, Seats: 1000})
-	store := redisStore(testbed.Redis(t).Addr())
+	backend := stage.StartBackend(t, booking.Options{Style: booking.Conditional, Lessons: 2, Seats: 1000})
+	store := stage.RedisStore(testbed.Redis(t).Addr())
 	// The opening stands in the configuration: it must be ahead when the gates are up.
 	var opens time.Time
-	var gates []*gateProcess
+	var gates []*stage.Gate
 	for ahead := 4 * time.Second; time.Until(opens) < time.Second; ahead *= 2 {
 		for _, late := range gates {
-			_ = late.stop()
+			_ = late.Stop()
 		}
 		opens = time.Now().Add(ahead).Truncate(time.Millisecond)
-		config := lessons(backend.url, store, "", `capacity: 1000, opens_at: "`+opens.Format(time.RFC3339Nano)+`"`, "")
-		gates = []*gateProcess{startGate(t, config), startGate(t, config)}
+		config := stage.Lessons(backend.URL, store, "", `capacity: 1000, opens_at: "`+opens.Format(time.RFC3339Nano)+`"`, "")
+		gates = []*stage.Gate{stage.StartGate(t, config), stage.StartGate(t, config)}
 	}
 	later := opens.Add(time.Second)
-	put := send("PUT", gates[0].admin+"/v1/slots/lessons/2", `{"opens_at":"`+later.Format(time.RFC3339Nano)+`"}`)
-	if put.status != http.StatusOK {
+	put := stage.Send("PUT", gates[0].Admin+"/v1/slots/lessons/2", `{"opens_at":"`+later.Format(time.RFC3339Nano)+`"}`)
+	if put.Status != http.StatusOK {
 		t.Fatal(put)
 	}
 
@@ -47,11 +48,11 @@ func TestAnOpeningIsOnTimeOnAllGates(t *testing.T) {
 			crowd.Go(func() {
 				for i := 0; time.Now().Before(at.Add(time.Second)); i++ {
 					sent := time.Now()
-					a := book(gate.url, lesson, fmt.Sprintf("s%d-%d-%d", n, lesson, i))
+					a := stage.Book(gate.URL, lesson, fmt.Sprintf("s%d-%d-%d", n, lesson, i))
 					answered := time.Now()
 					mu.Lock()
-					admitted := a.header.Get("Gate-Decision") == "admitted"
-					switch after, _ := strconv.Atoi(a.header.Get("Retry-After")); {
+					admitted := a.Header.Get("Gate-Decision") == "admitted"
+					switch after, _ := strconv.Atoi(a.Header.Get("Retry-After")); {
 					case admitted && answered.Before(at):
 						wrong = append(wrong, fmt.Sprintf("%s: admitted %v before the opening", name, at.Sub(answered)))
 					case admitted && first[name].IsZero():
@@ -60,7 +61,7 @@ func TestAnOpeningIsOnTimeOnAllGates(t *testing.T) {
 						wrong = append(wrong, fmt.Sprintf("%s: %v after the opening: %v", name, sent.Sub(at), a))
 					case !admitted:
 						early++
-						if a.status != http.StatusConflict || a.header.Get("Gate-Decision") != "closed" || after < 1 {
+						if a.Status != http.StatusConflict || a.Header.Get("Gate-Decision") != "closed" || after < 1 {
 							wrong = append(wrong, fmt.Sprintf("%s: before the opening: %v", name, a))
 						}
 					}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slotgate/slotgate/cmd/legacybooking/booking"
+	"github.com/slotgate/slotgate/cmd/slotgate/e2e/stage"
 	"github.com/slotgate/slotgate/gate/testbed"
 )
 
@@ -17,31 +18,31 @@ import (
 // whatever arrives.
 func TestTenThousandOfEverything(t *testing.T) {
 	const n = 10000
-	backend := startLegacy(t, booking.Options{Style: booking.Conditional, Lessons: n, Seats: 1})
+	backend := stage.StartBackend(t, booking.Options{Style: booking.Conditional, Lessons: n, Seats: 1})
 	for _, kind := range []string{"memory", "redis"} {
 		t.Run(kind, func(t *testing.T) {
 			if err := backend.Reset(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			store := memoryStore + ", max_memory: 64MiB"
+			store := stage.MemoryStore + ", max_memory: 64MiB"
 			var redis *testbed.RedisServer
 			if kind == "redis" {
 				redis = testbed.Redis(t)
-				store = redisStore(redis.Addr())
+				store = stage.RedisStore(redis.Addr())
 			}
-			gate := startGate(t, lessons(backend.url, store, "", "capacity: 1, one_per_subject: true",
-				keyed+"    limits: { subject: { rate: 100/s, burst: 100 }, client: { rate: 100000/s, burst: 100000 } }\n"))
-			crowd(t, []string{gate.url}, n, 200, 16, 200, 0.001) // warm
-			before, series := gate.rss(), countSeries(t, gate)
-			report, _ := crowd(t, []string{gate.url}, n, n, 32, n, 0.001)
-			grown, more := gate.rss()-before, countSeries(t, gate)-series
+			gate := stage.StartGate(t, stage.Lessons(backend.URL, store, "", "capacity: 1, one_per_subject: true",
+				stage.Keyed+"    limits: { subject: { rate: 100/s, burst: 100 }, client: { rate: 100000/s, burst: 100000 } }\n"))
+			stage.Crowd(t, []string{gate.URL}, n, 200, 16, 200, 0.001) // warm
+			before, series := gate.RSS(), countSeries(t, gate)
+			report, _ := stage.Crowd(t, []string{gate.URL}, n, n, 32, n, 0.001)
+			grown, more := gate.RSS()-before, countSeries(t, gate)-series
 			stored := "in the process"
 			if redis != nil {
 				stored = fmt.Sprintf("%d KiB in Redis", redisMemory(t, redis.Addr())>>10)
 			}
 			t.Logf("%s: %d requests; RSS %.1f MiB, grown by %.1f MiB; state %s; %d series, %d more",
-				kind, report.Sent, float64(gate.rss())/(1<<20), float64(grown)/(1<<20), stored, series, more)
-			if grown > rssGrowth {
+				kind, report.Sent, float64(gate.RSS())/(1<<20), float64(grown)/(1<<20), stored, series, more)
+			if grown > rssGrowth() {
 				t.Errorf("RSS grew by %d MiB", grown>>20)
 			}
 			if more > 100 { // what is counted for the first time meanwhile, never one per slot
@@ -51,9 +52,9 @@ func TestTenThousandOfEverything(t *testing.T) {
 	}
 }
 
-func countSeries(t testing.TB, g *gateProcess) (n int) {
+func countSeries(t testing.TB, g *stage.Gate) (n int) {
 	t.Helper()
-	resp, err := http.Get(g.admin + "/metrics")
+	resp, err := http.Get(g.Admin + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func countSeries(t testing.TB, g *gateProcess) (n int) {
 
 func redisMemory(t testing.TB, addr string) (bytes int64) {
 	t.Helper()
-	conn := dial(t, addr)
+	conn := stage.Dial(t, addr)
 	if _, err := fmt.Fprint(conn, "INFO memory\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -84,13 +85,13 @@ func redisMemory(t testing.TB, addr string) (bytes int64) {
 // TestRedisComesAndGoes: the gate starts without its store, passes through while
 // it is away, and decides again when it is back. No answer is a 500.
 func TestRedisComesAndGoes(t *testing.T) {
-	backend := startLegacy(t, booking.Options{Style: booking.Conditional, Lessons: 200, Seats: 1})
+	backend := stage.StartBackend(t, booking.Options{Style: booking.Conditional, Lessons: 200, Seats: 1})
 	redis := testbed.Redis(t)
 	redis.Kill()
-	gate := startGate(t, lessons(backend.url, quickRedis(redis.Addr()), "", "capacity: 1", ""))
-	a := book(gate.url, 1, "ann")
-	expect(t, a, 201, "passthrough", "booked")
-	if a.header.Get("Gate-Mode") != "degraded" || a.header.Get("Gate-Bound") != "backend" {
+	gate := stage.StartGate(t, stage.Lessons(backend.URL, stage.QuickRedis(redis.Addr()), "", "capacity: 1", ""))
+	a := stage.Book(gate.URL, 1, "ann")
+	stage.Expect(t, a, 201, "passthrough", "booked")
+	if a.Header.Get("Gate-Mode") != "degraded" || a.Header.Get("Gate-Bound") != "backend" {
 		t.Fatalf("%v", a)
 	}
 	redis.Restart()
@@ -99,11 +100,11 @@ func TestRedisComesAndGoes(t *testing.T) {
 		t.Helper()
 		for deadline := time.Now().Add(10 * time.Second); ; {
 			lesson++
-			a := book(gate.url, lesson, "ann")
-			if a.err != nil || a.status != 201 {
+			a := stage.Book(gate.URL, lesson, "ann")
+			if a.Err != nil || a.Status != 201 {
 				t.Fatalf("lesson %d: %v", lesson, a)
 			}
-			if a.header.Get("Gate-Decision") == want {
+			if a.Header.Get("Gate-Decision") == want {
 				return
 			}
 			if time.Now().After(deadline) {
@@ -121,10 +122,10 @@ func TestRedisComesAndGoes(t *testing.T) {
 		t.Errorf("%d bookings of %d requests", n, lesson)
 	}
 
-	reject := startGate(t, lessons(backend.url, quickRedis("127.0.0.1:1"), "", "capacity: 1", "    on_store_failure: reject\n"))
-	a = book(reject.url, 200, "ann")
-	expect(t, a, 503, "store-down", "")
-	if a.header.Get("Retry-After") == "" {
+	reject := stage.StartGate(t, stage.Lessons(backend.URL, stage.QuickRedis("127.0.0.1:1"), "", "capacity: 1", "    on_store_failure: reject\n"))
+	a = stage.Book(reject.URL, 200, "ann")
+	stage.Expect(t, a, 503, "store-down", "")
+	if a.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
 }
@@ -134,16 +135,16 @@ func TestRedisComesAndGoes(t *testing.T) {
 func TestSIGTERMFinishesWhatRuns(t *testing.T) {
 	redis := testbed.Redis(t)
 	inside, release := make(chan struct{}, 1), make(chan struct{})
-	backend := startLegacy(t, booking.Options{Style: booking.Conditional, Lessons: 1, Seats: 1, BeforeWrite: func() { inside <- struct{}{}; <-release }})
-	config := lessons(backend.url, redisStore(redis.Addr()), "", "capacity: 1", "")
-	gate := startGate(t, config)
-	answered := make(chan answer, 1)
-	go func() { answered <- book(gate.url, 1, "ann") }()
+	backend := stage.StartBackend(t, booking.Options{Style: booking.Conditional, Lessons: 1, Seats: 1, BeforeWrite: func() { inside <- struct{}{}; <-release }})
+	config := stage.Lessons(backend.URL, stage.RedisStore(redis.Addr()), "", "capacity: 1", "")
+	gate := stage.StartGate(t, config)
+	answered := make(chan stage.Answer, 1)
+	go func() { answered <- stage.Book(gate.URL, 1, "ann") }()
 	<-inside
 	stopped := make(chan error, 1)
-	go func() { stopped <- gate.stop() }()
+	go func() { stopped <- gate.Stop() }()
 	for { // the listener closes
-		conn, err := net.Dial("tcp", strings.TrimPrefix(gate.url, "http://"))
+		conn, err := net.Dial("tcp", strings.TrimPrefix(gate.URL, "http://"))
 		if err != nil {
 			break
 		}
@@ -151,37 +152,34 @@ func TestSIGTERMFinishesWhatRuns(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	close(release)
-	expect(t, <-answered, 201, "admitted", "booked")
+	stage.Expect(t, <-answered, 201, "admitted", "booked")
 	if err := <-stopped; err != nil {
-		t.Errorf("slotgate ended with %v\n%s", err, gate.log)
+		t.Errorf("slotgate ended with %v\n%s", err, gate.Log)
 	}
-	if s := startGate(t, config).slot("lessons", "1"); s.Confirmed != 1 || s.Held != 0 {
+	if s := stage.StartGate(t, config).Slot("lessons", "1"); s.Confirmed != 1 || s.Held != 0 {
 		t.Errorf("not settled: confirmed %d, held %d", s.Confirmed, s.Held)
 	}
 }
 
 // TestUnmatchedTrafficPasses: what no rule matches is the backend's business.
 func TestUnmatchedTrafficPasses(t *testing.T) {
-	backend := startLegacy(t, booking.Options{Style: booking.Conditional, Lessons: 1, Seats: 3})
-	gate := startGate(t, lessons(backend.url, memoryStore, "", "capacity: 3", ""))
+	backend := stage.StartBackend(t, booking.Options{Style: booking.Conditional, Lessons: 1, Seats: 3})
+	gate := stage.StartGate(t, stage.Lessons(backend.URL, stage.MemoryStore, "", "capacity: 3", ""))
 	for _, path := range []string{"/api/lessons/1", "/_stats", "/nowhere?a=1&a=2"} {
-		direct, through := send("GET", backend.url+path, ""), send("GET", gate.url+path, "")
-		if through.status != direct.status || (path == "/api/lessons/1" && string(through.body) != string(direct.body)) {
+		direct, through := stage.Send("GET", backend.URL+path, ""), stage.Send("GET", gate.URL+path, "")
+		if through.Status != direct.Status || (path == "/api/lessons/1" && string(through.Body) != string(direct.Body)) {
 			t.Errorf("%s: %v, want %v", path, through, direct)
 		}
-		for name := range through.header {
+		for name := range through.Header {
 			if strings.HasPrefix(name, "Gate-") {
 				t.Errorf("%s carries %s", path, name)
 			}
 		}
 	}
-	booked := book(gate.url, 1, "ann", "Gate-Decision: admitted")
-	expect(t, booked, 201, "admitted", "booked")
-	cancel := send("DELETE", gate.url+booked.header.Get("Location"), "")
-	if cancel.status != 200 {
+	booked := stage.Book(gate.URL, 1, "ann", "Gate-Decision: admitted")
+	stage.Expect(t, booked, 201, "admitted", "booked")
+	cancel := stage.Send("DELETE", gate.URL+booked.Header.Get("Location"), "")
+	if cancel.Status != 200 {
 		t.Errorf("cancel through the gate: %v", cancel)
 	}
 }
-
-// quickRedis notices an outage within its default time-out.
-func quickRedis(addr string) string { return `kind: redis, addresses: ["` + addr + `"]` }

@@ -8,14 +8,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/slotgate/slotgate/cmd/legacybooking/booking"
+	"github.com/slotgate/slotgate/cmd/slotgate/e2e/stage"
 	"github.com/slotgate/slotgate/gate/testbed"
 )
 
 // sellBehind books seats of lesson 1 at the backend itself.
-func sellBehind(t testing.TB, backend *legacy, seats int) {
+func sellBehind(t testing.TB, backend *stage.Backend, seats int) {
 	t.Helper()
 	for n := range seats {
-		if a := book(backend.url, 1, fmt.Sprint("early", n)); a.status != 201 {
+		if a := stage.Book(backend.URL, 1, fmt.Sprint("early", n)); a.Status != 201 {
 			t.Fatal(a)
 		}
 	}
@@ -31,24 +32,24 @@ func TestAnEmptyStoreAsksTruthOnce(t *testing.T) {
 	for _, from := range []string{"its API", "its database"} {
 		t.Run("truth from "+from, func(t *testing.T) {
 			o := booking.Options{Style: booking.Naive, NoConstraints: true, Delay: 2 * time.Millisecond, Lessons: 1, Seats: seats}
-			capacity := overHTTP(pace)
+			capacity := stage.OverHTTP(pace)
 			if from == "its database" {
-				database := postgresTables(t)
-				o.Database, capacity = database.database, database.remainder("lesson_slot", pace)
+				database := stage.PostgresTables(t)
+				o.Database, capacity = database.Database, database.Remainder("lesson_slot", pace)
 			}
-			backend := startLegacy(t, o)
+			backend := stage.StartBackend(t, o)
 			sellBehind(t, backend, sold)
 			// Without its store a gate passes bookings through to a backend that cannot bear
 			// it: the time-outs are such as no machine reaches by being slow.
-			config := lessons(backend.url, `kind: redis, timeout: 40s, addresses: ["`+testbed.Redis(t).Addr()+`"]`, ", timeout: 30s",
-				capacity+", hold_ttl: 3m, one_per_subject: true", keyed)
-			gates := []*gateProcess{startGate(t, config), startGate(t, config)}
+			config := stage.Lessons(backend.URL, `kind: redis, timeout: 40s, addresses: ["`+testbed.Redis(t).Addr()+`"]`, ", timeout: 30s",
+				capacity+", hold_ttl: 3m, one_per_subject: true", stage.Keyed)
+			gates := []*stage.Gate{stage.StartGate(t, config), stage.StartGate(t, config)}
 			before := backend.Stats().Requests.Lesson
-			report, s := crowd(t, []string{gates[0].url, gates[1].url}, 1, 2000, 500, 2000, 0)
-			won, stats, looks := s.winners(t), backend.Stats(), 0.0
+			report, s := stage.Crowd(t, []string{gates[0].URL, gates[1].URL}, 1, 2000, 500, 2000, 0)
+			won, stats, looks := s.Winners(t), backend.Stats(), 0.0
 			for _, g := range gates {
 				for _, result := range []string{"applied", "failed", "missing", "refused"} {
-					looks += g.looks(result)
+					looks += g.Looks(result)
 				}
 			}
 			t.Logf("%d asked, %d booked, %v looks; p50 %v p99 %v, decisions %v",
@@ -59,16 +60,16 @@ func TestAnEmptyStoreAsksTruthOnce(t *testing.T) {
 			if n := stats.Requests.Book - sold; n != seats-sold {
 				t.Errorf("the backend saw %d bookings of the crowd, want %d", n, seats-sold)
 			}
-			noSubjectTwice(t, won)
+			stage.NoSubjectTwice(t, won)
 			expectLeft(t, backend, won, sold)
 		})
 	}
 }
 
 // expectLeft checks that the crowd has exactly what was left when it came.
-func expectLeft(t testing.TB, backend *legacy, won []exchange, sold int64) {
+func expectLeft(t testing.TB, backend *stage.Backend, won []stage.Exchange, sold int64) {
 	t.Helper()
-	s := backend.sales(t)[0]
+	s := backend.Counts(t)[0]
 	if s.Remain != 0 || s.Bookings != sold+int64(len(won)) || s.Students != s.Bookings {
 		t.Errorf("%d of the crowd were told that they booked, the database says %+v after %d early ones", len(won), s, sold)
 	}
@@ -107,17 +108,17 @@ func TestTheStoreLosesItsDataInMidSale(t *testing.T) {
 		t.Run(loss.what, func(t *testing.T) {
 			t.Parallel()
 			const seats, sold = 300, 150
-			database := sqliteTables(t)
-			backend := startLegacy(t, booking.Options{Database: database.database, Style: booking.Conditional, Delay: time.Millisecond, Lessons: 1, Seats: seats})
+			database := stage.SQLiteTables(t)
+			backend := stage.StartBackend(t, booking.Options{Database: database.Database, Style: booking.Conditional, Delay: time.Millisecond, Lessons: 1, Seats: seats})
 			sellBehind(t, backend, sold)
 			server := testbed.Redis(t)
-			config := lessons(backend.url, fmt.Sprintf("kind: redis, timeout: %s, addresses: [%q]", loss.store, server.Addr()), ", timeout: "+loss.times,
-				fmt.Sprintf("%s, hold_ttl: %v, one_per_subject: true", database.remainder("lesson_slot", quickLooks), loss.holds), keyed)
-			gates := []*gateProcess{startGate(t, config), startGate(t, config)}
+			config := stage.Lessons(backend.URL, fmt.Sprintf("kind: redis, timeout: %s, addresses: [%q]", loss.store, server.Addr()), ", timeout: "+loss.times,
+				fmt.Sprintf("%s, hold_ttl: %v, one_per_subject: true", database.Remainder("lesson_slot", stage.QuickLooks), loss.holds), stage.Keyed)
+			gates := []*stage.Gate{stage.StartGate(t, config), stage.StartGate(t, config)}
 			client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 			defer client.Close()
-			wait := sale(t, []string{gates[0].url, gates[1].url}, 1, 800, 120)
-			eventually(t, time.Minute, func() string {
+			wait := stage.Sale(t, []string{gates[0].URL, gates[1].URL}, 1, 800, 120)
+			stage.Eventually(t, time.Minute, func() string {
 				if n := backend.Stats().Bookings; n < sold+50 {
 					return fmt.Sprintf("%d booked", n)
 				}
@@ -126,18 +127,18 @@ func TestTheStoreLosesItsDataInMidSale(t *testing.T) {
 			loss.lose(t, client)
 			had := backend.Stats().Bookings
 			report, s := wait()
-			no500(t, report)
-			won := s.winners(t)
+			stage.No500(t, report)
+			won := s.Winners(t)
 			if had >= seats {
 				t.Errorf("all %d seats were sold before the loss", had)
 			}
-			noSubjectTwice(t, won)
+			stage.NoSubjectTwice(t, won)
 			if report.Statuses[504] == 0 {
 				expectLeft(t, backend, won, sold)
-			} else if s := backend.sales(t)[0]; s.Remain != 0 || s.Students != seats {
+			} else if s := backend.Counts(t)[0]; s.Remain != 0 || s.Students != seats {
 				t.Errorf("the database says %+v", s) // a busy machine: not everybody was told
 			}
-			equal := eventually(t, loss.settle+refresh+patience, func() string { return behind(t, gates[1], backend) })
+			equal := stage.Eventually(t, loss.settle+refresh+patience, func() string { return stage.Behind(t, gates[1], backend) })
 			t.Logf("lost with %d of %d sold; %d booked of %d that asked, the backend saw %d; counters equal %v after the end; decisions %v",
 				had, seats, len(won), report.Answered, backend.Stats().Requests.Book-sold, equal.Round(time.Millisecond), report.Decisions)
 		})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slotgate/slotgate/cmd/legacybooking/booking"
+	"github.com/slotgate/slotgate/cmd/slotgate/e2e/stage"
 	"github.com/slotgate/slotgate/gate/testbed"
 )
 
@@ -16,30 +17,30 @@ import (
 func TestWhatIsNotPaidIsLeftToTruth(t *testing.T) {
 	t.Parallel()
 	const pendingTTL = 3 * time.Second
-	database := sqliteTables(t)
-	backend := startLegacy(t, booking.Options{Database: database.database, Style: booking.Conditional, Lessons: 1, Seats: 4})
-	config := lessons(backend.url, redisStore(testbed.Redis(t).Addr()), "",
-		database.remainder("lesson_slot", "refresh: 5m, hot: 5m, lag: 100ms, timeout: 5s")+", hold_ttl: 30s, pending_ttl: 3s, one_per_subject: true", followUps)
-	gates := []*gateProcess{startGate(t, config), startGate(t, config)}
+	database := stage.SQLiteTables(t)
+	backend := stage.StartBackend(t, booking.Options{Database: database.Database, Style: booking.Conditional, Lessons: 1, Seats: 4})
+	config := stage.Lessons(backend.URL, stage.RedisStore(testbed.Redis(t).Addr()), "",
+		database.Remainder("lesson_slot", "refresh: 5m, hot: 5m, lag: 100ms, timeout: 5s")+", hold_ttl: 30s, pending_ttl: 3s, one_per_subject: true", stage.FollowUps)
+	gates := []*stage.Gate{stage.StartGate(t, config), stage.StartGate(t, config)}
 	began := time.Now()
 	ids := map[string]int64{}
 	for n, student := range []string{"ann", "bob", "cid", "dan"} {
-		a := book(gates[n%2].url, 1, student)
-		expect(t, a, 201, "admitted", "booked")
+		a := stage.Book(gates[n%2].URL, 1, student)
+		stage.Expect(t, a, 201, "admitted", "booked")
 		ids[student] = bookingID(t, a)
 	}
-	pay := func(base string, id int64) answer {
-		return send("POST", fmt.Sprintf("%s/api/bookings/%d/payment", base, id), "{}")
+	pay := func(base string, id int64) stage.Answer {
+		return stage.Send("POST", fmt.Sprintf("%s/api/bookings/%d/payment", base, id), "{}")
 	}
-	expect(t, pay(gates[1].url, ids["ann"]), 200, "admitted", "done")
-	if a := pay(backend.url, ids["bob"]); a.status != 200 {
+	stage.Expect(t, pay(gates[1].URL, ids["ann"]), 200, "admitted", "done")
+	if a := pay(backend.URL, ids["bob"]); a.Status != 200 {
 		t.Fatal(a)
 	}
-	if a := cancelBooking(backend.url, ids["cid"]); a.status != 200 {
+	if a := cancelBooking(backend.URL, ids["cid"]); a.Status != 200 {
 		t.Fatal(a)
 	}
 	states := func() map[string]string {
-		s, _ := gates[0].lesson(1)
+		s, _ := gates[0].Lesson(1)
 		states := map[string]string{}
 		for _, h := range s.Holds {
 			states[h.Subject] = h.State
@@ -51,13 +52,13 @@ func TestWhatIsNotPaidIsLeftToTruth(t *testing.T) {
 		if fmt.Sprint(waiting) != "map[ann:confirmed bob:pending cid:pending dan:pending]" {
 			t.Errorf("after the payment: %v", waiting)
 		}
-		if n := gates[0].available(1); n != 0 && time.Since(began) < pendingTTL {
+		if n := gates[0].Available(1); n != 0 && time.Since(began) < pendingTTL {
 			t.Errorf("%d available while orders wait for their payment", n)
 		}
 	}
 
-	eventually(t, pendingTTL+patience, func() string {
-		if n := gates[1].available(1); n != 1 {
+	stage.Eventually(t, pendingTTL+patience, func() string {
+		if n := gates[1].Available(1); n != 1 {
 			if n > 1 {
 				t.Fatalf("%d available", n)
 			}
@@ -70,18 +71,18 @@ func TestWhatIsNotPaidIsLeftToTruth(t *testing.T) {
 	if freed < pendingTTL {
 		t.Errorf("free %v after the first order", freed)
 	}
-	eventually(t, patience, func() string { // the orders were made one after the other
+	stage.Eventually(t, patience, func() string { // the orders were made one after the other
 		if s := fmt.Sprint(states()); s != "map[ann:confirmed]" {
 			return s
 		}
-		return behind(t, gates[0], backend)
+		return stage.Behind(t, gates[0], backend)
 	})
-	expect(t, book(gates[0].url, 1, "eve"), 201, "admitted", "booked")
-	expect(t, book(gates[1].url, 1, "fay"), 409, "sold-out", "")
-	if s := backend.sales(t)[0]; s.Remain != 0 || s.Bookings != 4 {
+	stage.Expect(t, stage.Book(gates[0].URL, 1, "eve"), 201, "admitted", "booked")
+	stage.Expect(t, stage.Book(gates[1].URL, 1, "fay"), 409, "sold-out", "")
+	if s := backend.Counts(t)[0]; s.Remain != 0 || s.Bookings != 4 {
 		t.Errorf("the database has %+v", s)
 	}
 	// A payment that comes late is the backend's to take; the seat stays Dan's.
-	expect(t, pay(gates[0].url, ids["dan"]), 200, "admitted", "done")
-	eventually(t, patience, func() string { return behind(t, gates[1], backend) })
+	stage.Expect(t, pay(gates[0].URL, ids["dan"]), 200, "admitted", "done")
+	stage.Eventually(t, patience, func() string { return stage.Behind(t, gates[1], backend) })
 }

@@ -16,6 +16,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/slotgate/slotgate/cmd/legacybooking/booking"
+	"github.com/slotgate/slotgate/cmd/slotgate/e2e/stage"
 	"github.com/slotgate/slotgate/gate/testbed"
 )
 
@@ -24,84 +25,84 @@ import (
 func TestASourceThatFails(t *testing.T) {
 	t.Parallel()
 	const looks = "refresh: 2s, hot: 500ms, lag: 100ms, timeout: 1s, max_rate: 200/s"
-	for name, start := range map[string]func(t *testing.T) (backend *legacy, url, capacity string, breaks, mends func()){
-		"its query": func(t *testing.T) (*legacy, string, string, func(), func()) {
-			database := sqliteTables(t)
-			backend := startLegacy(t, booking.Options{Database: database.database, Style: booking.Conditional, Lessons: 1, Seats: 8})
+	for name, start := range map[string]func(t *testing.T) (backend *stage.Backend, url, capacity string, breaks, mends func()){
+		"its query": func(t *testing.T) (*stage.Backend, string, string, func(), func()) {
+			database := stage.SQLiteTables(t)
+			backend := stage.StartBackend(t, booking.Options{Database: database.Database, Style: booking.Conditional, Lessons: 1, Seats: 8})
 			create := "CREATE VIEW truth AS SELECT slot_id, remain FROM lesson_slot"
-			execute(t, "sqlite", database.database, create)
-			return backend, backend.url, database.remainder("truth", looks),
-				func() { execute(t, "sqlite", database.database, "DROP VIEW truth") },
-				func() { execute(t, "sqlite", database.database, create) }
+			execute(t, "sqlite", database.Database, create)
+			return backend, backend.URL, database.Remainder("truth", looks),
+				func() { execute(t, "sqlite", database.Database, "DROP VIEW truth") },
+				func() { execute(t, "sqlite", database.Database, create) }
 		},
-		"its server": func(t *testing.T) (*legacy, string, string, func(), func()) {
-			database := postgresTables(t)
-			backend := startLegacy(t, booking.Options{Database: database.database, Style: booking.Conditional, Lessons: 1, Seats: 8})
-			way := newPath(t, database.dsn)
-			database.dsn = way.dsn
-			return backend, backend.url, database.remainder("lesson_slot", looks), way.shut, way.open
+		"its server": func(t *testing.T) (*stage.Backend, string, string, func(), func()) {
+			database := stage.PostgresTables(t)
+			backend := stage.StartBackend(t, booking.Options{Database: database.Database, Style: booking.Conditional, Lessons: 1, Seats: 8})
+			way := newPath(t, database.DSN)
+			database.DSN = way.dsn
+			return backend, backend.URL, database.Remainder("lesson_slot", looks), way.shut, way.open
 		},
-		"its answers": func(t *testing.T) (*legacy, string, string, func(), func()) {
-			backend := startLegacy(t, booking.Options{Style: booking.Conditional, Lessons: 1, Seats: 8})
+		"its answers": func(t *testing.T) (*stage.Backend, string, string, func(), func()) {
+			backend := stage.StartBackend(t, booking.Options{Style: booking.Conditional, Lessons: 1, Seats: 8})
 			var silent atomic.Bool
-			url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			url := stage.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodGet && silent.Load() {
 					<-r.Context().Done()
 					return
 				}
 				backend.ServeHTTP(w, r)
 			}))
-			return backend, url, overHTTP(looks), func() { silent.Store(true) }, func() { silent.Store(false) }
+			return backend, url, stage.OverHTTP(looks), func() { silent.Store(true) }, func() { silent.Store(false) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			backend, url, capacity, breaks, mends := start(t)
-			config := lessons(url, redisStore(testbed.Redis(t).Addr()), ", timeout: 15s", capacity+", hold_ttl: 60s, one_per_subject: true", "")
-			gates := []*gateProcess{startGate(t, config), startGate(t, config)}
+			config := stage.Lessons(url, stage.RedisStore(testbed.Redis(t).Addr()), ", timeout: 15s", capacity+", hold_ttl: 60s, one_per_subject: true", "")
+			gates := []*stage.Gate{stage.StartGate(t, config), stage.StartGate(t, config)}
 			students := 0
-			books := func() answer {
+			books := func() stage.Answer {
 				students++
-				return book(gates[students%2].url, 1, fmt.Sprint("s", students))
+				return stage.Book(gates[students%2].URL, 1, fmt.Sprint("s", students))
 			}
 			for range 3 {
-				expect(t, books(), 201, "admitted", "booked")
+				stage.Expect(t, books(), 201, "admitted", "booked")
 			}
-			if s, _ := gates[0].lesson(1); s.Source != "truth" || s.Available == nil || *s.Available != 5 {
+			if s, _ := gates[0].Lesson(1); s.Source != "truth" || s.Available == nil || *s.Available != 5 {
 				t.Fatalf("before: %v", s)
 			}
 			breaks()
-			expect(t, books(), 201, "admitted", "booked")
-			noticed := eventually(t, refresh+time.Second+patience, func() string {
-				if gates[0].looks("failed")+gates[1].looks("failed") == 0 {
+			stage.Expect(t, books(), 201, "admitted", "booked")
+			noticed := stage.Eventually(t, refresh+time.Second+patience, func() string {
+				if gates[0].Looks("failed")+gates[1].Looks("failed") == 0 {
 					return "no look is counted as failed"
 				}
 				return ""
 			})
-			if s, _ := gates[0].lesson(1); s.Source != "learned" || s.Available != nil || s.Capacity != nil {
+			if s, _ := gates[0].Lesson(1); s.Source != "learned" || s.Available != nil || s.Capacity != nil {
 				t.Errorf("while the source fails: %v", s)
 			}
 			for range 2 {
-				expect(t, books(), 201, "admitted", "booked")
+				stage.Expect(t, books(), 201, "admitted", "booked")
 			}
-			if a := book(backend.url, 1, "past"); a.status != 201 {
+			if a := stage.Book(backend.URL, 1, "past"); a.Status != 201 {
 				t.Fatal(a)
 			}
-			expect(t, books(), 201, "admitted", "booked") // the last seat
-			if a := books(); a.status != 409 || a.header.Get("Gate-Outcome") != "sold_out" {
+			stage.Expect(t, books(), 201, "admitted", "booked") // the last seat
+			if a := books(); a.Status != 409 || a.Header.Get("Gate-Outcome") != "sold_out" {
 				t.Errorf("beyond the last seat: %v", a)
 			}
 			mends()
 			// A breaker may have been opened, for 2.4 s at most.
-			back := eventually(t, refresh+2400*time.Millisecond+patience, func() string { return behind(t, gates[0], backend) })
-			if s, _ := gates[0].lesson(1); s.Source != "truth" {
+			back := stage.Eventually(t, refresh+2400*time.Millisecond+patience, func() string { return stage.Behind(t, gates[0], backend) })
+			if s, _ := gates[0].Lesson(1); s.Source != "truth" {
 				t.Errorf("after: %v", s)
 			}
-			if s := backend.sales(t)[0]; s.Remain != 0 || s.Bookings != 8 {
+			if s := backend.Counts(t)[0]; s.Remain != 0 || s.Bookings != 8 {
 				t.Errorf("the database has %+v", s)
 			}
 			saw := backend.Stats().Requests.Book
-			expect(t, books(), 409, "sold-out", "")
+			stage.Expect(t, books(), 409, "sold-out", "")
 			if n := backend.Stats().Requests.Book; n != saw {
 				t.Error("the backend was asked although truth is back")
 			}

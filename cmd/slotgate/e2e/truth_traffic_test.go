@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/slotgate/slotgate/cmd/legacybooking/booking"
+	"github.com/slotgate/slotgate/cmd/slotgate/e2e/stage"
 	"github.com/slotgate/slotgate/gate/testbed"
 )
 
@@ -37,29 +38,29 @@ func TestCountersFollowTheDatabase(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name          string
-		tables        func(testing.TB) tables
+		tables        func(testing.TB) stage.Tables
 		style         booking.Style
 		noConstraints bool
 	}{
-		{"PostgreSQL", postgresTables, booking.Conditional, false},
-		{"MariaDB", mariadbTables, booking.Conditional, false},
-		{"SQLite without constraints", sqliteTables, booking.Conditional, true},
-		{"PostgreSQL, naive and without constraints", postgresTables, booking.Naive, true},
+		{"PostgreSQL", stage.PostgresTables, booking.Conditional, false},
+		{"MariaDB", stage.MariaDBTables, booking.Conditional, false},
+		{"SQLite without constraints", stage.SQLiteTables, booking.Conditional, true},
+		{"PostgreSQL, naive and without constraints", stage.PostgresTables, booking.Naive, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			database := c.tables(t)
-			o := booking.Options{Database: database.database, Style: c.style, NoConstraints: c.noConstraints, Lessons: 6, Seats: 10}
+			o := booking.Options{Database: database.Database, Style: c.style, NoConstraints: c.noConstraints, Lessons: 6, Seats: 10}
 			if c.style == booking.Naive {
 				o.Delay = openFor
 			}
-			backend := startLegacy(t, o)
+			backend := stage.StartBackend(t, o)
 			o.NoConstraints = false // the tables are there
-			config := lessons(backend.url, redisStore(testbed.Redis(t).Addr()), ", timeout: 15s",
-				database.remainder("lesson_slot", quickLooks)+", hold_ttl: 60s, one_per_subject: true", followUps)
+			config := stage.Lessons(backend.URL, stage.RedisStore(testbed.Redis(t).Addr()), ", timeout: 15s",
+				database.Remainder("lesson_slot", stage.QuickLooks)+", hold_ttl: 60s, one_per_subject: true", stage.FollowUps)
 			run := &traffic{
-				t: t, o: o, backend: backend, second: startLegacy(t, o),
-				gates: []*gateProcess{startGate(t, config), startGate(t, config)},
+				t: t, o: o, backend: backend, second: stage.StartBackend(t, o),
+				gates: []*stage.Gate{stage.StartGate(t, config), stage.StartGate(t, config)},
 			}
 			run.bookBehind = c.style != booking.Naive
 			run.forAWhile(trafficTime())
@@ -72,9 +73,9 @@ func TestCountersFollowTheDatabase(t *testing.T) {
 type traffic struct {
 	t          *testing.T
 	o          booking.Options
-	backend    *legacy // behind the gates
-	second     *legacy // another writer to the same tables
-	gates      []*gateProcess
+	backend    *stage.Backend // behind the gates
+	second     *stage.Backend // another writer to the same tables
+	gates      []*stage.Gate
 	bookBehind bool
 
 	mu      sync.Mutex
@@ -101,9 +102,9 @@ func (r *traffic) forAWhile(d time.Duration) {
 			random := rand.New(rand.NewPCG(5, uint64(n)))
 			for time.Now().Before(until) {
 				if n < 4 {
-					r.act(random, r.gates[n%2].url, "gate", true)
+					r.act(random, r.gates[n%2].URL, "gate", true)
 				} else {
-					r.act(random, []string{r.backend.url, r.second.url}[n%2], "behind", r.bookBehind)
+					r.act(random, []string{r.backend.URL, r.second.URL}[n%2], "behind", r.bookBehind)
 				}
 			}
 		})
@@ -133,14 +134,14 @@ func (r *traffic) act(random *rand.Rand, base, way string, books bool) {
 			if random.IntN(2) == 0 {
 				url = fmt.Sprintf("%s/api/lessons/%d/students/%s", base, p.lesson, p.student)
 			}
-			r.count(way+" cancel", send("DELETE", url, ""))
+			r.count(way+" cancel", stage.Send("DELETE", url, ""))
 		}
 		return
 	}
 	p := place{lesson: random.IntN(r.o.Lessons) + 1, student: fmt.Sprint("s", random.IntN(studentsOfALesson))}
-	a := book(base, p.lesson, p.student)
+	a := stage.Book(base, p.lesson, p.student)
 	r.count(way+" book", a)
-	if a.status != 201 {
+	if a.Status != 201 {
 		return
 	}
 	var body struct {
@@ -148,7 +149,7 @@ func (r *traffic) act(random *rand.Rand, base, way string, books bool) {
 			ID int64 `json:"booking_id"`
 		}
 	}
-	if err := json.Unmarshal(a.body, &body); err != nil {
+	if err := json.Unmarshal(a.Body, &body); err != nil {
 		r.t.Errorf("%v: %v", err, a)
 	}
 	p.id = body.Data.ID
@@ -174,17 +175,17 @@ func (r *traffic) one(random *rand.Rand) (place, bool) {
 	return p, true
 }
 
-func (r *traffic) count(what string, a answer) {
-	if a.err != nil || a.status >= 500 {
+func (r *traffic) count(what string, a stage.Answer) {
+	if a.Err != nil || a.Status >= 500 {
 		r.t.Errorf("%s: %v", what, a)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	by := a.header.Get("Gate-Decision")
+	by := a.Header.Get("Gate-Decision")
 	if by == "" || by == "admitted" {
 		by = "backend"
 	}
-	r.counted[fmt.Sprintf("%s %d %s", what, a.status, by)]++
+	r.counted[fmt.Sprintf("%s %d %s", what, a.Status, by)]++
 }
 
 // watch looks for damage in the database.
@@ -205,26 +206,26 @@ func (r *traffic) watch() {
 // rest waits until the counters are the database's, and drift is told no more.
 func (r *traffic) rest() {
 	t := r.t
-	equal := eventually(t, refresh+patience, func() string { return behind(t, r.gates[0], r.backend) })
+	equal := stage.Eventually(t, refresh+patience, func() string { return stage.Behind(t, r.gates[0], r.backend) })
 	// Drift is told until a look finds none; the next one comes a refresh after that
 	// which found the last.
-	still := eventually(t, 2*refresh+patience, func() string {
+	still := stage.Eventually(t, 2*refresh+patience, func() string {
 		for _, g := range r.gates {
-			if d := g.drift(); d != 0 {
+			if d := g.Drift(); d != 0 {
 				return fmt.Sprintf("drift of %v", d)
 			}
 		}
 		return ""
 	})
 	r.watch()
-	if difference := behind(t, r.gates[1], r.backend); difference != "" {
+	if difference := stage.Behind(t, r.gates[1], r.backend); difference != "" {
 		t.Error(difference)
 	}
 	var applied, failed float64
 	for _, g := range r.gates {
-		applied += g.looks("applied")
-		failed += g.looks("failed")
-		if n := g.metric(`slotgate_oversold_units{pool="lessons"}`); n != 0 {
+		applied += g.Looks("applied")
+		failed += g.Looks("failed")
+		if n := g.Metric(`slotgate_oversold_units{pool="lessons"}`); n != 0 {
 			t.Errorf("%v units oversold by late bookings", n)
 		}
 	}

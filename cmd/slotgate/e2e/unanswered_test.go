@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slotgate/slotgate/cmd/legacybooking/booking"
+	"github.com/slotgate/slotgate/cmd/slotgate/e2e/stage"
 	"github.com/slotgate/slotgate/gate/testbed"
 )
 
@@ -17,42 +18,42 @@ func TestBackendCommitsAndAnswersTooLate(t *testing.T) {
 		for _, kind := range []string{"redis", "memory"} {
 			t.Run(unknown+" "+kind, func(t *testing.T) {
 				committed := make(chan struct{}, 8)
-				backend := startLegacy(t, booking.Options{
+				backend := stage.StartBackend(t, booking.Options{
 					Style: booking.Conditional, Lessons: 1, Seats: 2,
 					CommitThenDelay: 700 * time.Millisecond, AfterCommit: func() { committed <- struct{}{} },
 				})
-				store := memoryStore
+				store := stage.MemoryStore
 				if kind == "redis" {
-					store = redisStore(testbed.Redis(t).Addr())
+					store = stage.RedisStore(testbed.Redis(t).Addr())
 				}
-				gate := startGate(t, lessons(backend.url, store, ", timeout: 300ms", "capacity: 1, hold_ttl: 20s",
+				gate := stage.StartGate(t, stage.Lessons(backend.URL, store, ", timeout: 300ms", "capacity: 1, hold_ttl: 20s",
 					"    idempotency: { unknown: "+unknown+" }\n"))
 				who := []string{"Idempotency-Key: k1", "Authorization: Bearer ann"}
 
-				first := book(gate.url, 1, "ann", who...)
+				first := stage.Book(gate.URL, 1, "ann", who...)
 				<-committed
-				expect(t, first, 504, "upstream-timeout", "unknown")
-				if held := gate.slot("lessons", "1").Held; held != 1 {
+				stage.Expect(t, first, 504, "upstream-timeout", "unknown")
+				if held := gate.Slot("lessons", "1").Held; held != 1 {
 					t.Fatalf("%d units held after an unknown outcome", held)
 				}
-				expect(t, book(gate.url, 1, "bob", "Idempotency-Key: k2"), 409, "sold-out", "")
+				stage.Expect(t, stage.Book(gate.URL, 1, "bob", "Idempotency-Key: k2"), 409, "sold-out", "")
 
-				again := book(gate.url, 1, "ann", who...)
-				s := gate.slot("lessons", "1")
+				again := stage.Book(gate.URL, 1, "ann", who...)
+				s := gate.Slot("lessons", "1")
 				if unknown == "reject" {
-					expect(t, again, 409, "outcome-unknown", "")
-					if s.Held != 1 || s.Confirmed != 0 || again.header.Get("Retry-After") == "" {
-						t.Fatalf("held %d, confirmed %d, %v", s.Held, s.Confirmed, again.header)
+					stage.Expect(t, again, 409, "outcome-unknown", "")
+					if s.Held != 1 || s.Confirmed != 0 || again.Header.Get("Retry-After") == "" {
+						t.Fatalf("held %d, confirmed %d, %v", s.Held, s.Confirmed, again.Header)
 					}
 				} else {
-					expect(t, again, 409, "admitted", "duplicate")
-					if again.header.Get("Gate-Hold") != first.header.Get("Gate-Hold") || s.Held != 0 || s.Confirmed != 1 {
-						t.Fatalf("holds %q and %q, held %d, confirmed %d", first.header.Get("Gate-Hold"), again.header.Get("Gate-Hold"), s.Held, s.Confirmed)
+					stage.Expect(t, again, 409, "admitted", "duplicate")
+					if again.Header.Get("Gate-Hold") != first.Header.Get("Gate-Hold") || s.Held != 0 || s.Confirmed != 1 {
+						t.Fatalf("holds %q and %q, held %d, confirmed %d", first.Header.Get("Gate-Hold"), again.Header.Get("Gate-Hold"), s.Held, s.Confirmed)
 					}
-					third := book(gate.url, 1, "ann", who...)
-					expect(t, third, 409, "replayed", "duplicate")
-					if !bytes.Equal(third.body, again.body) {
-						t.Fatalf("replayed %s, want %s", third.body, again.body)
+					third := stage.Book(gate.URL, 1, "ann", who...)
+					stage.Expect(t, third, 409, "replayed", "duplicate")
+					if !bytes.Equal(third.Body, again.Body) {
+						t.Fatalf("replayed %s, want %s", third.Body, again.Body)
 					}
 				}
 				if n := backend.Stats().Bookings; n != 1 {
@@ -63,26 +64,19 @@ func TestBackendCommitsAndAnswersTooLate(t *testing.T) {
 	}
 }
 
-func expect(t testing.TB, a answer, status int, decision, outcome string) {
-	t.Helper()
-	if a.err != nil || a.status != status || a.header.Get("Gate-Decision") != decision || a.header.Get("Gate-Outcome") != outcome {
-		t.Fatalf("got %v, want %d %s %s", a, status, decision, outcome)
-	}
-}
-
 // TestALapsedUnknownHoldIsOfferedAgain is the other side: without truth, hold_ttl is
 // when the unit is free again, and not before.
 func TestALapsedUnknownHoldIsOfferedAgain(t *testing.T) {
 	hang := make(chan struct{})
-	slow := startLegacy(t, booking.Options{Style: booking.Conditional, Lessons: 1, Seats: 1, BeforeWrite: func() { <-hang }})
+	slow := stage.StartBackend(t, booking.Options{Style: booking.Conditional, Lessons: 1, Seats: 1, BeforeWrite: func() { <-hang }})
 	defer close(hang)
-	gate := startGate(t, lessons(slow.url, memoryStore, ", timeout: 200ms", "capacity: 1, hold_ttl: 1500ms", ""))
+	gate := stage.StartGate(t, stage.Lessons(slow.URL, stage.MemoryStore, ", timeout: 200ms", "capacity: 1, hold_ttl: 1500ms", ""))
 	began := time.Now()
-	expect(t, book(gate.url, 1, "ann"), 504, "upstream-timeout", "unknown")
+	stage.Expect(t, stage.Book(gate.URL, 1, "ann"), 504, "upstream-timeout", "unknown")
 	for {
-		a := book(gate.url, 1, "bob")
+		a := stage.Book(gate.URL, 1, "bob")
 		after := time.Since(began)
-		if a.header.Get("Gate-Decision") == "sold-out" {
+		if a.Header.Get("Gate-Decision") == "sold-out" {
 			if after > 10*time.Second {
 				t.Fatal("never free again")
 			}
