@@ -119,6 +119,9 @@ func (l *link) readReplies(toClient chan<- parcel) {
 		if !isPush(reply) {
 			f = l.answered()
 		}
+		if l.proxy.rewrite != nil {
+			reply = l.proxy.rewrite(reply)
+		}
 		dropped, delay := l.proxy.replyTerms()
 		silent = silent || dropped || f.drop
 		due := time.Now().Add(delay)

@@ -112,21 +112,13 @@ func (p *process) resume() error {
 // awaitReady asks probe until it succeeds. It gives up when the child exits or
 // startTimeout passes; the error then carries what the child printed.
 func (p *process) awaitReady(probe func() error) error {
-	deadline := time.NewTimer(startTimeout)
-	defer deadline.Stop()
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
-	for {
-		err := probe()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-p.exited:
-			return fmt.Errorf("testbed: %s ended before it was ready (%w); it printed:\n%s", p.name, p.err, p.output)
-		case <-deadline.C:
-			return fmt.Errorf("testbed: %s was not ready after %s (%w); it printed:\n%s", p.name, startTimeout, err, p.output)
-		case <-again.C:
-		}
+	err := await(p.exited, probe)
+	switch {
+	case err == nil:
+		return nil
+	case !p.alive():
+		return fmt.Errorf("testbed: %s ended before it was ready (%w); it printed:\n%s", p.name, p.err, p.output)
+	default:
+		return fmt.Errorf("testbed: %s was not ready after %s (%w); it printed:\n%s", p.name, startTimeout, err, p.output)
 	}
 }

@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"testing"
@@ -22,7 +23,9 @@ type RedisProxy struct {
 	t        testing.TB
 	upstream string
 	addr     string
-	running  sync.WaitGroup
+	rewrite  func(reply []byte) []byte // nil: replies pass as they are
+
+	running sync.WaitGroup
 
 	mu           sync.Mutex
 	listener     net.Listener // nil while refusing
@@ -39,18 +42,23 @@ type RedisProxy struct {
 // upstream (host:port). It ends with the test.
 func Proxy(t testing.TB, upstream string) *RedisProxy {
 	t.Helper()
-	p := &RedisProxy{
-		t: t, upstream: upstream, addr: loopback(FreePort(t)),
-		links: make(map[*link]bool), requests: make(map[string]int),
-	}
-	t.Cleanup(p.stop)
-	p.Refuse(false)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.listener == nil {
-		t.FailNow() // Refuse has said why
+	p, err := startProxy(t, loopback(FreePort(t)), upstream, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return p
+}
+
+func startProxy(t testing.TB, addr, upstream string, rewrite func([]byte) []byte) (*RedisProxy, error) {
+	p := &RedisProxy{
+		t: t, upstream: upstream, addr: addr, rewrite: rewrite,
+		links: make(map[*link]bool), requests: make(map[string]int),
+	}
+	if err := p.listen(); err != nil {
+		return nil, err
+	}
+	t.Cleanup(p.stop)
+	return p, nil
 }
 
 // Addr returns the host:port to connect to.
@@ -70,13 +78,20 @@ func (p *RedisProxy) Refuse(refuse bool) {
 		p.listener = nil
 		return
 	}
+	if err := p.listen(); err != nil {
+		p.t.Error(err)
+	}
+}
+
+// listen opens the port. The caller holds p.mu, or is alone.
+func (p *RedisProxy) listen() error {
 	listener, err := net.Listen("tcp", p.addr)
 	if err != nil {
-		p.t.Errorf("testbed: proxy: %v", err)
-		return
+		return fmt.Errorf("testbed: proxy: %w", err)
 	}
 	p.listener = listener
 	p.running.Go(func() { p.accept(listener) })
+	return nil
 }
 
 // Sever cuts all connections. No reply reaches a client after it returns;

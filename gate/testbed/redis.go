@@ -3,73 +3,115 @@ package testbed
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// RedisServer is a redis-server that belongs to one test. It starts empty,
-// persists nothing and is gone when the test is. Addr may be called at any
-// time; the other methods by one goroutine at a time.
+// RedisServer is a redis-server that belongs to one test: one of its own, or a
+// node of a Sentinel deployment or a Cluster. It starts empty and is gone when
+// the test is. Addr may be called at any time; the other methods by one
+// goroutine at a time.
 type RedisServer struct {
-	t      testing.TB
-	binary string
-	dir    string
-	port   int
-	args   []string
-	child  *process
+	t       testing.TB
+	binary  string
+	dir     string
+	hosts   hosts
+	port    int
+	config  string   // path of the configuration file that it keeps itself, if it has one
+	args    []string // of the command line, where they win over config
+	child   *process
+	frozen  bool
+	proxy   *RedisProxy               // before it, if any
+	rewrite func(reply []byte) []byte // of that proxy
 }
 
 // Redis starts redis-server on a free loopback port and returns once it
 // answers PING. args are appended to its command line, for example
-// "--maxmemory", "64mb".
+// "--maxmemory", "64mb", "--maxmemory-policy", "noeviction".
 func Redis(t testing.TB, args ...string) *RedisServer {
+	t.Helper()
+	r := newRedis(t, direct, args...)
+	if err := r.launch(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// newRedis prepares a server that launch starts.
+func newRedis(t testing.TB, hosts hosts, args ...string) *RedisServer {
 	t.Helper()
 	binary, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Fatal("testbed: redis-server is not installed; run: apt-get install -y redis-server")
 	}
-	r := &RedisServer{t: t, binary: binary, dir: t.TempDir(), args: args}
-	t.Cleanup(func() {
-		if r.child != nil {
-			r.child.end(syscall.SIGKILL, startTimeout)
-		}
-	})
+	r := &RedisServer{t: t, binary: binary, dir: t.TempDir(), hosts: hosts, args: args}
+	t.Cleanup(r.Kill)
+	return r
+}
+
+// configure gives the server a configuration file, which it may rewrite: so a
+// role that it was given at run time outlives a restart.
+func (r *RedisServer) configure(text string) error {
+	r.config = filepath.Join(r.dir, "redis.conf")
+	if err := os.WriteFile(r.config, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("testbed: redis: %w", err)
+	}
+	return nil
+}
+
+// launch starts the server for the first time, on a port of its choice.
+func (r *RedisServer) launch() error {
 	// Between choosing a port and binding it another process may be faster.
 	const attempts = 5
 	for attempt := 1; ; attempt++ {
-		r.port = FreePort(t)
-		err := r.start()
-		if err == nil {
-			return r
+		port, err := freePort()
+		if err != nil {
+			return err
 		}
-		if attempt == attempts {
-			t.Fatal(err)
+		r.port = port
+		err = r.start()
+		if err == nil && r.hosts == proxied {
+			r.proxy, err = startProxy(r.t, r.Addr(), r.directAddr(), r.rewrite)
 		}
+		if err == nil || attempt == attempts {
+			return err
+		}
+		r.Kill()
 	}
 }
 
 func (r *RedisServer) start() error {
-	args := append([]string{
-		"--bind", "127.0.0.1", "--port", strconv.Itoa(r.port), "--dir", r.dir,
-		"--save", "", "--appendonly", "no",
-	}, r.args...)
-	child, err := startProcess(exec.Command(r.binary, args...), syscall.SIGKILL)
+	var args []string
+	if r.config != "" {
+		args = append(args, r.config)
+	}
+	args = append(args, "--bind")
+	args = append(args, r.hosts.bound()...)
+	args = append(args, "--port", strconv.Itoa(r.port), "--dir", r.dir, "--save", "", "--appendonly", "no")
+	child, err := startProcess(exec.Command(r.binary, append(args, r.args...)...), syscall.SIGKILL)
 	if err != nil {
 		return err
 	}
-	r.child = child
+	r.child, r.frozen = child, false
 	return child.awaitReady(r.ping)
 }
 
 // ping succeeds only when the process that answers is our child: a stranger
 // that took the port first would otherwise pass for it.
 func (r *RedisServer) ping() error {
-	conn, err := net.DialTimeout("tcp", r.Addr(), time.Second)
+	conn, err := net.DialTimeout("tcp", r.directAddr(), time.Second)
 	if err != nil {
 		return err
 	}
@@ -101,16 +143,41 @@ func (r *RedisServer) ping() error {
 	return nil
 }
 
-// Addr returns host:port. It stays the same for the life of the server,
+// do sends one command over a connection of its own, past any proxy. A server
+// that says nothing for a second is taken for dead.
+func (r *RedisServer) do(args ...any) *redis.Cmd {
+	client := redis.NewClient(&redis.Options{
+		Addr: r.directAddr(), Protocol: 2, MaxRetries: -1, DialerRetries: 1,
+		DialTimeout: time.Second, ReadTimeout: time.Second, DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	defer client.Close()
+	return client.Do(context.Background(), args...)
+}
+
+// Addr returns the host:port that clients connect to: the server's own, or that
+// of the proxy before it. It stays the same for the life of the server,
 // restarts included.
 func (r *RedisServer) Addr() string { return loopback(r.port) }
+
+// DirectAddr returns a host:port that leads to the server past any proxy.
+func (r *RedisServer) DirectAddr() string { return r.directAddr() }
+
+// Proxy returns the proxy before the server, nil without WithProxies.
+func (r *RedisServer) Proxy() *RedisProxy { return r.proxy }
 
 // PID returns the process id of the current incarnation.
 func (r *RedisServer) PID() int { return r.child.pid }
 
+// Running tells whether the server is neither killed nor frozen.
+func (r *RedisServer) Running() bool { return r.child.alive() && !r.frozen }
+
 // Kill ends the server with SIGKILL and returns when it is gone. Killing a
 // dead server does nothing.
 func (r *RedisServer) Kill() {
+	if r.child == nil {
+		return // it could not be started
+	}
 	r.child.end(syscall.SIGKILL, startTimeout)
 }
 
@@ -121,6 +188,7 @@ func (r *RedisServer) Freeze() {
 	if err := r.child.freeze(); err != nil {
 		r.t.Fatal(err)
 	}
+	r.frozen = true
 }
 
 // Resume lets a frozen server go on with what it has received meanwhile.
@@ -129,14 +197,52 @@ func (r *RedisServer) Resume() {
 	if err := r.child.resume(); err != nil {
 		r.t.Fatal(err)
 	}
+	r.frozen = false
 }
 
 // Restart kills the server if it runs and starts it again on the same port,
-// with no data, no cached scripts and a new run id.
+// with no data, no cached scripts and a new run id. A node of a Cluster or
+// Sentinel deployment comes back in the role it last had.
 func (r *RedisServer) Restart() {
 	r.t.Helper()
 	r.Kill()
+	for _, data := range []string{"dump.rdb", "appendonlydir"} {
+		if err := os.RemoveAll(filepath.Join(r.dir, data)); err != nil {
+			r.t.Fatalf("testbed: redis: %v", err)
+		}
+	}
 	if err := r.start(); err != nil {
 		r.t.Fatal(err)
+	}
+}
+
+// RestartWithData does the same and keeps every write that was acknowledged. A
+// server that was started without "--appendonly", "yes" has kept nothing; nodes
+// of a Cluster or Sentinel deployment have.
+func (r *RedisServer) RestartWithData() {
+	r.t.Helper()
+	r.Kill()
+	if _, err := os.Stat(filepath.Join(r.dir, "appendonlydir")); errors.Is(err, os.ErrNotExist) {
+		r.t.Fatal(`testbed: RestartWithData needs a server with "--appendonly", "yes"`)
+	}
+	if err := r.start(); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Flush deletes all data of the server, as an operator might. Its replicas
+// follow; cached scripts stay.
+func (r *RedisServer) Flush() {
+	r.t.Helper()
+	if err := r.do("FLUSHALL").Err(); err != nil {
+		r.t.Fatalf("testbed: FLUSHALL at %s: %v", r.Addr(), err)
+	}
+}
+
+// FlushScripts empties the script cache. Replicas keep theirs.
+func (r *RedisServer) FlushScripts() {
+	r.t.Helper()
+	if err := r.do("SCRIPT", "FLUSH").Err(); err != nil {
+		r.t.Fatalf("testbed: SCRIPT FLUSH at %s: %v", r.Addr(), err)
 	}
 }
