@@ -14,8 +14,6 @@ var unavailable = []struct {
 }{
 	{"store.mode", not("standalone"), "a mode other than standalone"},
 	{"store.tls", set, "tls"},
-	{"store.encrypt_key", set, "encryption"},
-	{"store.encrypt_old_keys", set, "encryption"},
 	{"log.access", set, "the access log"},
 	{"tracing.otlp_endpoint", set, "tracing"},
 	{"pools.*.reject_cache", set, "reject_cache"},

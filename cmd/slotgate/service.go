@@ -151,9 +151,13 @@ func openStore(config rules.StoreConfig, metrics *admin.Metrics, log *slog.Logge
 		DB:        config.DB,
 		Prefix:    config.Prefix,
 		Secret:    config.Secret,
-		Timeout:   config.Timeout,
-		Logger:    log,
-		Observe:   metrics.StoreCall,
+
+		EncryptKey:     config.EncryptKey,
+		EncryptOldKeys: config.EncryptOldKeys,
+
+		Timeout: config.Timeout,
+		Logger:  log,
+		Observe: metrics.StoreCall,
 	})
 	if err != nil {
 		return nil, err // and no store: a nil *Store is not a nil Store
