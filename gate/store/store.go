@@ -42,6 +42,10 @@ type Store interface {
 	// units changed. It is a hint: waiters also poll.
 	WatchKey(d *Decide) Watch
 	WatchSlot(pool, slot string) Watch
+	// WatchRun returns a watch that fires after this gate has seen the store come
+	// back with other data (see "Runs"), before any call is answered from them. It
+	// does not fire for nothing. C is nil where the data go with the process.
+	WatchRun() Watch
 
 	// Touch and Resume are how a gate comes back from an outage of the store. See
 	// the package documentation.

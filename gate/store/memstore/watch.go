@@ -15,6 +15,14 @@ func (s *Store) WatchSlot(pool, slot string) store.Watch {
 	return s.slotWatches.watch(slotName{pool, slot})
 }
 
+// WatchRun never fires: this store's data go with its process.
+func (s *Store) WatchRun() store.Watch { return silent{} }
+
+type silent struct{}
+
+func (silent) C() <-chan struct{} { return nil }
+func (silent) Close()             {}
+
 // hub knows who watches what.
 type hub[N comparable] struct {
 	watching atomic.Int64 // so that nobody pays for a lock when there is no watch

@@ -68,6 +68,7 @@ func (s *Store) askRun(ctx context.Context, to asker) error {
 		}
 		if s.runs.now.CompareAndSwap(before, state) {
 			if before != nil && before.id != state.id {
+				s.runChanged()
 				s.log.Warn("the store is another one than before, was restarted or was emptied: slots count as learned until they are set or verified")
 			}
 			return nil

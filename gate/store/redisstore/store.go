@@ -61,12 +61,13 @@ type Store struct {
 	client *redis.Client // first attempts, and notices
 	fresh  *redis.Client // second attempts: never reuses a connection
 
-	secret  secret
-	sealer  sealer
-	watches *watches
-	closed  atomic.Bool
-	stop    context.CancelFunc
-	stopped chan struct{} // closed when the listener has ended
+	secret     secret
+	sealer     sealer
+	watches    *watches
+	runWatches *watches // runwatch.go
+	closed     atomic.Bool
+	stop       context.CancelFunc
+	stopped    chan struct{} // closed when the listener has ended
 
 	// ahead is how many milliseconds the store's clock is moved; tests only.
 	ahead atomic.Int64
@@ -93,8 +94,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		keys:    luascripts.Keys{Prefix: o.Prefix},
 		log:     o.Logger,
 		observe: o.Observe,
-		watches: newWatches(),
-		stop:    stop, stopped: make(chan struct{}),
+		watches: newWatches(), runWatches: newWatches(),
+		stop: stop, stopped: make(chan struct{}),
 		instance: rand.Text()[:12],
 	}
 	first, fresh := o.client(), o.freshClient()
