@@ -1,0 +1,45 @@
+#!lua
+local function clock(ahead)
+  local t = redis.call('TIME')
+  local us = t[1] * 1000000 + t[2] + ahead * 1000
+  return math.floor(us / 1000), us
+end
+local RUN, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^(.*)|([01])|(%d+)$')
+local function int(n)
+  return string.format('%d', n)
+end
+local function check_schema(v, key)
+  if v and not (tonumber(v) and tonumber(v) <= (1)) then
+    error({ err = 'SCHEMA ' .. key .. ' was written in version ' .. v ..
+      ' of the stored form, this gate reads up to ' .. (1) .. '; update this gate' })
+  end
+end
+local function finish(key, state, now, subject)
+  local value = state .. '|' .. int(now + (30000))
+  if subject and subject ~= '' then value = value .. '|' .. subject end
+  redis.call('SET', key, value, 'PX', (30000))
+end
+local function finished(now, first, second)
+  local found = redis.call('MGET', first, second)
+  for i = 1, 2 do
+    if found[i] then
+      local state, expires, subject = string.match(found[i], '^(%a*)|(%d+)|?(.*)$')
+      if state and tonumber(expires) > now then return state, subject end
+    end
+  end
+end
+local now = clock(ARGV[1])
+local most, lease = tonumber(ARGV[4]), tonumber(ARGV[5])
+local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', int(now), 'LIMIT', 0, most)
+if #due > 0 then
+  local again = {}
+  for _, name in ipairs(due) do
+    again[#again + 1] = int(now + lease)
+    again[#again + 1] = name
+  end
+  redis.call('ZADD', KEYS[1], unpack(again)) -- all stand there: the key keeps its ttl
+end
+local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+local reply = { first[2] and int(math.max(0, tonumber(first[2]) - now)) or '-1' }
+for _, name in ipairs(due) do reply[#reply + 1] = name end
+return reply

@@ -1,0 +1,949 @@
+#!lua
+local function clock(ahead)
+  local t = redis.call('TIME')
+  local us = t[1] * 1000000 + t[2] + ahead * 1000
+  return math.floor(us / 1000), us
+end
+local RUN, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^(.*)|([01])|(%d+)$')
+local function int(n)
+  return string.format('%d', n)
+end
+local function check_schema(v, key)
+  if v and not (tonumber(v) and tonumber(v) <= (1)) then
+    error({ err = 'SCHEMA ' .. key .. ' was written in version ' .. v ..
+      ' of the stored form, this gate reads up to ' .. (1) .. '; update this gate' })
+  end
+end
+local function finish(key, state, now, subject)
+  local value = state .. '|' .. int(now + (30000))
+  if subject and subject ~= '' then value = value .. '|' .. subject end
+  redis.call('SET', key, value, 'PX', (30000))
+end
+local function finished(now, first, second)
+  local found = redis.call('MGET', first, second)
+  for i = 1, 2 do
+    if found[i] then
+      local state, expires, subject = string.match(found[i], '^(%a*)|(%d+)|?(.*)$')
+      if state and tonumber(expires) > now then return state, subject end
+    end
+  end
+end
+local function hold_parse(id, packed, key)
+  local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, text =
+    string.match(packed, ('^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|(.*)$'))
+  if not state then
+    error({ err = 'SCHEMA ' .. key .. ' has a hold that no gate wrote: ' .. id })
+  end
+  local attempts = {}
+  for attempt, lease, seen in string.gmatch(list, '([^:,]+):(%d+):(%d+)') do
+    attempts[#attempts + 1] = { id = attempt, lease = tonumber(lease), seen = tonumber(seen) }
+  end
+  return {
+    id = id, state = state, units = tonumber(units), subject = subject,
+    taken = tonumber(taken), expires = tonumber(expires), adoptions = tonumber(adoptions),
+    attempts = attempts, fingerprint = fingerprint, scope = scope, text = text,
+  }
+end
+local function hold_pack(h)
+  local attempts = {}
+  for i, a in ipairs(h.attempts) do
+    attempts[i] = a.id .. ':' .. int(a.lease) .. ':' .. int(a.seen)
+  end
+  return table.concat({
+    h.state, int(h.units), h.subject, int(h.taken), int(h.expires), int(h.adoptions),
+    table.concat(attempts, ','), h.fingerprint, h.scope, h.text,
+  }, '|')
+end
+local function hold_is_open(h)
+  return h.state == 'held' or h.state == 'pending' or h.state == 'unknown'
+end
+local function hold_is_booked(h)
+  return h.state == 'confirmed' or h.state == 'pending'
+end
+local function hold_is_finished(h)
+  return h.state == 'lapsed' or h.state == 'released'
+end
+local function hold_attempt(h, id)
+  for i, a in ipairs(h.attempts) do
+    if a.id == id then return i end
+  end
+end
+local function hold_running(h, now)
+  for _, a in ipairs(h.attempts) do
+    if a.lease > now then return a end
+  end
+end
+local function truth_unpack(packed, key)
+  if not packed then
+    return { total = (-1), at = 0, checked = 0, failed = '', fence = 0, born = 0, due = 0, asked = 0,
+      moved = 0, looking = 0, pending = 0, hot = 0, refresh = 0 }
+  end
+  local cap, total, at, checked, failed, fence, born, due, asked, moved, looking, pending, hot, refresh =
+    string.match(packed, ('^(-?%d*)|(-?%d+)|(%d+)|(%d+)|(%w*)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
+  if not cap then error({ err = 'SCHEMA ' .. key .. ' has a state of truth that no gate wrote' }) end
+  return {
+    cap = tonumber(cap), total = tonumber(total), at = tonumber(at), checked = tonumber(checked),
+    failed = failed, fence = tonumber(fence), born = tonumber(born), due = tonumber(due),
+    asked = tonumber(asked), moved = tonumber(moved), looking = tonumber(looking),
+    pending = tonumber(pending), hot = tonumber(hot), refresh = tonumber(refresh),
+  }
+end
+local function truth_pack(v)
+  return table.concat({ v.cap and int(v.cap) or '', int(v.total), int(v.at), int(v.checked), v.failed,
+    int(v.fence), int(v.born), int(v.due), int(v.asked), int(v.moved), int(v.looking),
+    int(v.pending), int(v.hot), int(v.refresh) }, '|')
+end
+local function truth_counts(s)
+  return s.kind == ('2') and s.v.cap ~= nil and s.run == RUN
+end
+local function truth_failed(s) return s.kind ~= ('0') and s.v.failed == RUN end
+local function truth_fresh(s, age)
+  local speaks = truth_failed(s) or truth_counts(s) or s.kind == ('1') and s.v.total ~= (-1)
+  return speaks and s.now - s.v.checked <= age
+end
+local function truth_wait(s, hold_ttl)
+  if s.kind ~= ('2') or RUN_CHANGED == '0' or truth_counts(s) then return 0 end
+  return math.max(0, math.ceil(RUN_SINCE / 1000) + hold_ttl - s.now)
+end
+local function truth_pace(s, hot, refresh)
+  local v = s.v
+  if v.hot ~= hot or v.refresh ~= refresh then v.hot, v.refresh, s.retold = hot, refresh, true end
+end
+local function truth_due(s, at)
+  local v = s.v
+  if v.due == 0 or at < v.due or v.due < s.now - (600000) then
+    v.due, s.retold, s.plan = at, true, true
+  end
+end
+local function truth_ask(s)
+  if s.kind == ('0') or not s.known then return end
+  s.v.asked, s.retold = s.now, true
+  truth_due(s, s.now)
+end
+local function truth_moved(s, us)
+  local v = s.v
+  if v.moved <= v.looking or us - v.moved >= (1000) * 1000 then v.moved, s.retold = us, true end
+  local at = s.now + v.hot
+  for _, h in pairs(s.holds) do
+    if h.changed and hold_is_open(h) and h.expires > (1) then at = math.min(at, h.expires) end
+  end
+  truth_due(s, at)
+end
+local function cancels_unpack(packed)
+  local list = {}
+  for id, kind, hold, open, lease, subject in
+    string.gmatch(packed, '([^:,]+):(%a):([^:,]*):([01]):(%d+):([^:,]*)') do
+    list[#list + 1] = { id = id, kind = kind, hold = hold, open = open == '1', lease = tonumber(lease),
+      subject = subject }
+  end
+  return list
+end
+local function cancels_pack(list)
+  local packed = {}
+  for i, c in ipairs(list) do
+    packed[i] = table.concat({ c.id, c.kind, c.hold, c.open and '1' or '0', int(c.lease), c.subject }, ':')
+  end
+  return table.concat(packed, ',')
+end
+local function cancel_of(s, id)
+  for i, c in ipairs(s.cancels) do
+    if c.id == id then return c, i end
+  end
+end
+local function cancel_running(s, subject)
+  if subject == '' then return nil end
+  for _, c in ipairs(s.cancels) do
+    if c.kind == ('c') and c.subject == subject and c.lease > s.now then return c end
+  end
+end
+local function slot_keys(name)
+  return { hash = KEYS[1], due = KEYS[2], run = KEYS[3], log = KEYS[4], index = KEYS[5], outbox = KEYS[6],
+    looks = KEYS[7], channel = ARGV[3], name = name }
+end
+local function slot_torn(s)
+  error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
+end
+local function slot_unpack(s, state, mark, operator)
+  check_schema(string.match(state, '^[^|]*'), s.k.hash)
+  local exp, conf, held, adm, ref, rel, ver, qw, idx = string.match(state, ('^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
+  if not exp then slot_torn(s) end
+  s.exp, s.conf, s.held, s.adm = tonumber(exp), tonumber(conf), tonumber(held), tonumber(adm)
+  s.ref, s.rel, s.ver, s.qw, s.idx = tonumber(ref), tonumber(rel), tonumber(ver), tonumber(qw), tonumber(idx)
+  if mark then
+    local full, probeat, pause, probelease, probe = string.match(mark, ('^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)$'))
+    if not full then slot_torn(s) end
+    s.full, s.probeat, s.pause = tonumber(full), tonumber(probeat), tonumber(pause)
+    s.probelease, s.probe = tonumber(probelease), probe
+  end
+  if operator then
+    s.closed, s.own, s.opens = string.match(operator, ('^(%d)|(-?%d*)|(%d*)$'))
+    if not s.closed then slot_torn(s) end
+  end
+end
+local function slot_pack_state(s)
+  return table.concat({ (1), int(s.exp), int(s.conf), int(s.held), int(s.adm), int(s.ref), int(s.rel),
+    int(s.ver), int(s.qw), int(s.idx) }, '|')
+end
+local function slot_pack_mark(s)
+  return table.concat({ int(s.full), int(s.probeat), int(s.pause), int(s.probelease), s.probe }, '|')
+end
+local function slot_pack_operator(s)
+  return table.concat({ s.closed, s.own, s.opens }, '|')
+end
+local function slot_undirty(s)
+  s.dirtied = true
+  if s.kind == ('2') then s.run, s.verified = 'none', true end
+end
+local function slot_load(k, now, kind, extra)
+  local got = redis.call('HMGET', k.hash, 's', 'm', 'o', 'r', 'd', 'v', 'c', unpack(extra))
+  local s = {
+    k = k, now = now, kind = kind, known = false, fields = {}, holds = {}, subjects = {}, attempts = {},
+    entries = {}, notes = {}, cancels = {},
+    exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
+    full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
+    run = RUN_CHANGED == '0' and RUN or 'none', dirty = {},
+  }
+  if got[1] then
+    slot_unpack(s, got[1], got[2], got[3])
+    s.known = true
+    s.run = got[4] or 'none'
+    for gate, till in string.gmatch(got[5] or '', '([^:,]+):(%d+)') do
+      if tonumber(till) > now then
+        s.dirty[gate] = tonumber(till)
+      elseif kind == ('2') then
+        slot_undirty(s) -- nobody will resume for that gate
+      end
+    end
+    if got[7] then s.cancels = cancels_unpack(got[7]) end
+    if s.exp <= now then
+      redis.call('DEL', k.hash, k.due, k.run, k.log)
+      return slot_load(k, now, kind, extra)
+    end
+  end
+  if kind ~= ('0') then s.v = truth_unpack(got[6], k.hash) end
+  for i, name in ipairs(extra) do s.fields[name] = got[i + 7] end
+  return s
+end
+local function slot_get(s, name)
+  local value = s.fields[name]
+  if value == nil then
+    value = s.known and redis.call('HGET', s.k.hash, name) or false
+    s.fields[name] = value
+  end
+  return value
+end
+local function slot_prefetch(s, names)
+  local missing = {}
+  for _, name in ipairs(names) do
+    if s.fields[name] == nil then missing[#missing + 1] = name end
+  end
+  if #missing == 0 then return end
+  local got = s.known and redis.call('HMGET', s.k.hash, unpack(missing)) or {}
+  for i, name in ipairs(missing) do s.fields[name] = got[i] or false end
+end
+local function slot_hold(s, id, forgotten)
+  local h = s.holds[id]
+  if not h then
+    local packed = slot_get(s, 'h:' .. id)
+    if not packed then return nil end
+    h = hold_parse(id, packed, s.k.hash)
+    s.holds[id] = h
+  end
+  if not forgotten and hold_is_finished(h) and h.expires <= s.now then return nil end
+  return h
+end
+local function slot_wait(s, wait)
+  if s.known and s.now + wait > s.qw then
+    s.qw = s.now + wait
+    s.waited_for = true
+  end
+end
+local function slot_verified(s)
+  if s.kind == ('2') then return truth_counts(s) end
+  return s.run == RUN
+end
+local function slot_is_dirty(s) return next(s.dirty) ~= nil end
+local function slot_capacity(s, configured)
+  if not slot_verified(s) then return (-1) end
+  if s.kind == ('2') then return math.max(0, s.v.cap) end
+  if s.kind == ('1') then return s.v.total end
+  return s.own ~= '' and tonumber(s.own) or configured
+end
+local function slot_total(s, configured)
+  if s.kind == ('2') then return slot_verified(s) and s.v.total or (-1) end
+  return slot_capacity(s, configured)
+end
+local function slot_doubtful(s) return slot_is_dirty(s) or truth_failed(s) end
+local function slot_over(s, configured)
+  if truth_counts(s) then return math.max(0, s.conf + s.held - s.v.cap) end
+  local capacity = slot_capacity(s, configured)
+  if capacity == (-1) then return 0 end
+  return math.max(0, s.conf + s.held - capacity)
+end
+local function slot_subject(s, hash)
+  local subject = s.subjects[hash]
+  if not subject then
+    local booked, listed = string.match(slot_get(s, 'u:' .. hash) or '', '^(%d+)|(.*)$')
+    subject = { booked = tonumber(booked or 0), holds = {} }
+    for id in string.gmatch(listed or '', '[^,]+') do
+      subject.holds[#subject.holds + 1] = id
+    end
+    s.subjects[hash] = subject
+  end
+  return subject
+end
+local function slot_subject_booked(s, hash)
+  local subject = slot_subject(s, hash)
+  if not subject.ids then
+    subject.ids = {}
+    for id in string.gmatch(slot_get(s, 'w:' .. hash) or '', '[^,]+') do
+      subject.ids[#subject.ids + 1] = id
+    end
+  end
+  return subject.ids
+end
+local function slot_subject_count(s, h, from)
+  local booked, was = hold_is_booked(h), from == 'confirmed' or from == 'pending'
+  if h.subject == '' or booked == was then return end
+  local subject, ids = slot_subject(s, h.subject), slot_subject_booked(s, h.subject)
+  subject.booked = math.max(0, subject.booked + (booked and 1 or -1))
+  subject.changed, subject.rebooked = true, true
+  if booked then
+    if #ids < (64) then ids[#ids + 1] = h.id end
+    return
+  end
+  for i, id in ipairs(ids) do
+    if id == h.id then return table.remove(ids, i) end
+  end
+end
+local function slot_subject_list(s, h, listed)
+  if h.subject == '' then return end
+  local subject = slot_subject(s, h.subject)
+  for i, id in ipairs(subject.holds) do
+    if id == h.id then
+      if not listed then
+        table.remove(subject.holds, i)
+        subject.changed = true
+      end
+      return
+    end
+  end
+  if listed then
+    subject.holds[#subject.holds + 1] = h.id
+    subject.changed = true
+  end
+end
+local function pool_units(key, now, but)
+  local units, expired = 0, {}
+  local entries = redis.call('HGETALL', key)
+  for i = 1, #entries, 2 do
+    local n, expires = string.match(entries[i + 1], '^(%d+):(%d+)$')
+    if not n or tonumber(expires) <= now then
+      expired[#expired + 1] = entries[i]
+    elseif entries[i] ~= but then
+      units = units + tonumber(n)
+    end
+  end
+  if #expired > 0 then redis.call('HDEL', key, unpack(expired, 1, math.min(#expired, 1000))) end
+  return units
+end
+local function pool_note(d, h, now)
+  if d.max_per_subject == 0 or h.subject == '' then return end
+  if hold_is_finished(h) then
+    redis.call('HDEL', d.pool_subject, h.id)
+    return
+  end
+  local lapses = not d.keep_unknown
+  if h.state == 'pending' then lapses = d.truth == ('2') end
+  local expires = lapses and h.expires > (1) and h.expires or now + d.retain
+  redis.call('HSET', d.pool_subject, h.id, int(h.units) .. ':' .. int(expires))
+  redis.call('PEXPIRE', d.pool_subject, int(d.retain))
+end
+local function slot_keep(s, h)
+  h.changed = true
+  s.holds[h.id] = h
+end
+local function slot_log(s, h, from, cause)
+  s.entries[#s.entries + 1] = { 't', int(s.now), 'h', h.id, 's', h.subject, 'u', int(h.units),
+    'f', from, 'o', h.state, 'c', cause }
+end
+local COUNTER = { held = 'held', pending = 'held', unknown = 'held', confirmed = 'conf' }
+local function slot_note(s, id)
+  local note = s.notes[id]
+  if not note then
+    local doubted, booked, reference = string.match(slot_get(s, 'f:' .. id) or '', '^([01])|(%d*)|(.*)$')
+    note = { doubted = doubted == '1', booked = tonumber(booked), reference = reference or '' }
+    s.notes[id] = note
+  end
+  return note
+end
+local function slot_book(s, h, from)
+  if from == 'pending' then
+    local booked = redis.call('ZSCORE', s.k.due, '+' .. h.id)
+    h.booked = booked and tonumber(booked) - (2 ^ 52) or s.now
+    s.unlisted = s.unlisted or {}
+    s.unlisted[#s.unlisted + 1] = '+' .. h.id
+  elseif #h.attempts > 0 then
+    local note = slot_note(s, h.id)
+    note.booked, note.changed = s.now, true
+    h.booked = math.max(s.now, h.lapses or 0)
+  else
+    h.booked = s.now
+  end
+  if s.v then
+    local units = (h.state == 'pending' and h.units or 0) - (from == 'pending' and h.units or 0)
+    if units ~= 0 then s.v.pending, s.retold = math.max(0, s.v.pending + units), true end
+  end
+end
+local function slot_move(s, h, state, cause, still)
+  local from, taken = h.state, s.conf + s.held
+  if COUNTER[from] then s[COUNTER[from]] = s[COUNTER[from]] - h.units end
+  if COUNTER[state] then s[COUNTER[state]] = s[COUNTER[state]] + h.units end
+  h.state = state
+  if state == 'confirmed' then h.expires = 0 end
+  if from == 'pending' or hold_is_booked(h) then slot_book(s, h, from) end
+  if still and s.kind == ('2') and s.v.cap then
+    s.v.cap, s.retold = s.v.cap + s.conf + s.held - taken, true
+  end
+  slot_subject_count(s, h, from)
+  slot_log(s, h, from, cause)
+  slot_keep(s, h)
+end
+local function slot_doubt(s, id)
+  if not slot_hold(s, id) then return end
+  local note = slot_note(s, id)
+  note.doubted, note.changed = true, true
+end
+local function slot_doubted(s, h)
+  if slot_note(s, h.id).doubted then return true end
+  for _, c in ipairs(s.cancels) do
+    if c.kind == ('c') and c.hold == h.id and c.lease <= s.now then return true end
+  end
+  return false
+end
+local function slot_new_hold(s, id, units, subject, text, fingerprint, scope)
+  return {
+    id = id, state = '', units = units, subject = subject, taken = s.now, expires = 0,
+    adoptions = 0, attempts = {}, fingerprint = fingerprint, scope = scope, text = text,
+  }
+end
+local function slot_start_attempt(s, h, id, lease)
+  h.attempts[#h.attempts + 1] = { id = id, lease = s.now + lease, seen = s.rel }
+  if id ~= h.id then s.attempts[id] = h.id end
+  s.starts = { id = id, lease = s.now + lease }
+  slot_keep(s, h)
+end
+local function slot_end_attempt(s, h, i)
+  local id = h.attempts[i].id
+  table.remove(h.attempts, i)
+  if hold_is_booked(h) and #h.attempts == 0 then h.booked = slot_note(s, h.id).booked or s.now end
+  if id ~= h.id then s.attempts[id] = false end
+  slot_keep(s, h)
+end
+local function slot_expire(s, h)
+  if s.kind == ('2') then
+    h.expires = s.now + (30000)
+    slot_move(s, h, 'lapsed', 'lapse', true)
+    h.remembered = true
+    truth_ask(s)
+  else
+    h.expires = (1)
+    slot_move(s, h, 'unknown', 'lapse')
+  end
+end
+local function slot_lapse(s, keep_unknown)
+  if not s.known then return 0 end
+  local due = redis.call('ZRANGEBYSCORE', s.k.due, '-inf', int(s.now), 'LIMIT', 0, 4 * (16))
+  if #due == 0 then return 0 end
+  local names = {}
+  for i, id in ipairs(due) do names[i] = 'h:' .. id end
+  slot_prefetch(s, names)
+  local lapsed, looked = 0, 0
+  for _, id in ipairs(due) do
+    local h = slot_hold(s, id, true)
+    if not h or hold_is_finished(h) then
+      s.forget = s.forget or {}
+      s.forget[#s.forget + 1] = id
+    elseif looked < (16) then
+      looked = looked + 1
+      if h.state == 'pending' then
+        slot_expire(s, h)
+        if hold_is_finished(h) then lapsed = lapsed + 1 end
+      elseif not keep_unknown then
+        h.expires = s.now + (30000)
+        slot_move(s, h, 'lapsed', 'lapse', true)
+        h.remembered = true -- copies of its settlements may follow
+        lapsed = lapsed + 1
+        s.freed = true
+      else
+        h.expires = 0
+        if h.state ~= 'unknown' then slot_move(s, h, 'unknown', 'lapse') end
+        slot_keep(s, h)
+      end
+    end
+  end
+  return lapsed
+end
+local function slot_hold_score(s, h)
+  if h.state == 'confirmed' then return h.booked and (2 ^ 52) + h.booked end
+  if h.expires == 0 then return s.now + (600000) end
+  if h.expires == (1) then return (2 ^ 51) end
+  return h.expires
+end
+local function slot_touch_index(s, us, retain)
+  if s.now - s.idx < (3600000) then return end
+  s.idx = s.now
+  redis.call('ZADD', s.k.index, int(us), s.k.name)
+  redis.call('PEXPIRE', s.k.index, int(retain + 2 * (3600000)))
+  local idle = redis.call('ZRANGEBYSCORE', s.k.index, '-inf',
+    int(us - (retain + 2 * (3600000)) * 1000), 'LIMIT', 0, (64))
+  if #idle > 0 then redis.call('ZREM', s.k.index, unpack(idle)) end
+end
+local function slot_write_holds(s, set, unset)
+  local due, undue = {}, s.unlisted or {}
+  for id, h in pairs(s.holds) do
+    if h.changed and hold_is_finished(h) and #h.attempts == 0 and not h.remembered then
+      unset[#unset + 1] = 'h:' .. id
+      unset[#unset + 1] = 'f:' .. id
+      s.notes[id] = nil
+      undue[#undue + 1] = id
+      slot_subject_list(s, h, false)
+    elseif h.changed then
+      slot_subject_list(s, h, hold_is_open(h) or #h.attempts > 0)
+      set[#set + 1] = 'h:' .. id
+      set[#set + 1] = hold_pack(h)
+      local score = slot_hold_score(s, h)
+      if score then
+        due[#due + 1] = int(score)
+        due[#due + 1] = id
+      end
+      if h.state == 'pending' and h.booked then
+        due[#due + 1] = int((2 ^ 52) + h.booked)
+        due[#due + 1] = '+' .. id
+      end
+    end
+  end
+  for _, id in ipairs(s.forget or {}) do
+    local h = s.holds[id]
+    if not (h and h.changed) then
+      undue[#undue + 1] = id
+      unset[#unset + 1] = 'h:' .. id
+      unset[#unset + 1] = 'f:' .. id
+      if h then slot_subject_list(s, h, false) end
+      for _, a in ipairs(h and h.attempts or {}) do
+        if a.id ~= id then unset[#unset + 1] = 't:' .. a.id end
+      end
+    end
+  end
+  if #due > 0 then redis.call('ZADD', s.k.due, unpack(due)) end
+  if #undue > 0 then redis.call('ZREM', s.k.due, unpack(undue)) end
+end
+local function slot_save_truth(s, us, retain, set)
+  local v = s.v
+  if #s.entries > 0 then truth_moved(s, us) end
+  if v.born == 0 then v.born, s.retold = us, true end
+  if s.retold then
+    set[#set + 1] = 'v'
+    set[#set + 1] = truth_pack(v)
+  end
+  if not s.plan then return end
+  if v.due == 0 then
+    redis.call('ZREM', s.k.looks, s.k.name)
+  else
+    redis.call('ZADD', s.k.looks, int(v.due), s.k.name)
+    redis.call('PEXPIRE', s.k.looks, int(retain))
+  end
+end
+local function slot_write_entries(s, retain)
+  if #s.entries == 0 then return end
+  for _, entry in ipairs(s.entries) do
+    redis.call('XADD', s.k.log, 'MAXLEN', '~', (1000), '*', unpack(entry))
+    redis.call('XADD', s.k.outbox, 'MAXLEN', '~', (100000), '*', 'n', s.k.name, unpack(entry))
+  end
+  redis.call('PEXPIRE', s.k.outbox, int(retain))
+end
+local function slot_save(s, us, retain)
+  local set, unset = {}, {}
+  slot_write_holds(s, set, unset)
+  for id, hold in pairs(s.attempts) do
+    if hold then
+      set[#set + 1] = 't:' .. id
+      set[#set + 1] = hold
+    else
+      unset[#unset + 1] = 't:' .. id
+    end
+  end
+  for hash, subject in pairs(s.subjects) do
+    if subject.changed and subject.booked == 0 and #subject.holds == 0 then
+      unset[#unset + 1] = 'u:' .. hash
+    elseif subject.changed then
+      set[#set + 1] = 'u:' .. hash
+      set[#set + 1] = int(subject.booked) .. '|' .. table.concat(subject.holds, ',')
+    end
+    if subject.rebooked and #subject.ids == 0 then
+      unset[#unset + 1] = 'w:' .. hash
+    elseif subject.rebooked then
+      set[#set + 1] = 'w:' .. hash
+      set[#set + 1] = table.concat(subject.ids, ',')
+    end
+  end
+  for id, note in pairs(s.notes) do
+    if note.changed then
+      set[#set + 1] = 'f:' .. id
+      set[#set + 1] = (note.doubted and '1' or '0') .. '|' .. (note.booked and int(note.booked) or '')
+        .. '|' .. note.reference
+    end
+  end
+  if s.recalled and #s.cancels > 0 then
+    set[#set + 1] = 'c'
+    set[#set + 1] = cancels_pack(s.cancels)
+  elseif s.recalled then
+    unset[#unset + 1] = 'c'
+  end
+  if s.marked and s.full > 0 then
+    set[#set + 1] = 'm'
+    set[#set + 1] = slot_pack_mark(s)
+  elseif s.marked then
+    unset[#unset + 1] = 'm'
+  end
+  if s.dirtied then
+    local marks = {}
+    for gate, till in pairs(s.dirty) do marks[#marks + 1] = gate .. ':' .. int(till) end
+    if #marks > 0 then
+      set[#set + 1] = 'd'
+      set[#set + 1] = table.concat(marks, ',')
+    else
+      unset[#unset + 1] = 'd'
+    end
+  end
+  if s.by_operator then
+    set[#set + 1] = 'o'
+    set[#set + 1] = slot_pack_operator(s)
+  end
+  local changed = #set > 0 or #unset > 0 or s.waited_for or s.announced
+  if not changed and not (s.retold and s.known) then return end
+  if s.kind ~= ('0') then slot_save_truth(s, us, retain, set) end
+  slot_touch_index(s, us, retain)
+  if changed then s.ver = s.ver + 1 end
+  s.exp = s.now + retain
+  if not s.known or s.verified then
+    set[#set + 1] = 'r'
+    set[#set + 1] = s.run
+  end
+  redis.call('HSET', s.k.hash, 's', slot_pack_state(s), unpack(set))
+  if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
+  if s.starts then
+    if s.ver % (16) == 0 then redis.call('ZREMRANGEBYSCORE', s.k.run, '-inf', int(s.now)) end
+    redis.call('ZADD', s.k.run, int(s.starts.lease), s.starts.id)
+    redis.call('PEXPIRE', s.k.run, int(retain))
+  end
+  slot_write_entries(s, retain)
+  for _, key in ipairs({ s.k.hash, s.k.due, s.k.log }) do redis.call('PEXPIRE', key, int(retain)) end
+  if s.by_operator or s.dirtied or s.announced or s.freed and s.qw > s.now then
+    redis.call('PUBLISH', s.k.channel, s.k.hash)
+  end
+end
+local function full_look(s, units)
+  if s.full == 0 or units < s.full then return 'free' end
+  if s.probe ~= '' and s.probelease > s.now then return 'full', s.probelease - s.now end
+  if s.probeat > s.now then return 'full', s.probeat - s.now end
+  return 'probe'
+end
+local function full_probe(s, id, lease)
+  s.probe = id
+  s.probelease = s.now + lease
+  s.marked = true
+end
+local function full_end(s)
+  s.marked = s.marked or s.full > 0
+  s.full, s.probeat, s.pause, s.probelease = 0, 0, 0, 0
+  s.probe = ''
+end
+local function full_release(s)
+  s.rel = s.rel + 1
+  full_end(s)
+end
+local function full_next_probe(s, pause)
+  s.probe = ''
+  s.probelease = 0
+  s.probeat = s.now + pause
+  s.marked = true
+end
+local function full_mark(s, units, seen, is_probe)
+  if seen ~= s.rel then return end
+  if s.full == 0 then
+    s.full = units
+    s.pause = (1000)
+    full_next_probe(s, s.pause)
+    return
+  end
+  s.full = math.min(s.full, units)
+  s.marked = true
+  if is_probe then
+    s.pause = math.min(2 * s.pause, (30000))
+    full_next_probe(s, s.pause)
+  end
+end
+local function full_probed(s, outcome, ends)
+  if outcome == 'unknown' then
+    full_next_probe(s, s.pause)
+  elseif outcome == 'never_sent' then
+    full_next_probe(s, (1000))
+  elseif ends then
+    full_end(s)
+  else
+    full_next_probe(s, 0)
+  end
+end
+local function key_load(key, now)
+  local got = redis.call('HMGET', key, 'v', 'st', 'own', 'hold', 'fp', 'sc', 'lease', 'exp', 'wait')
+  check_schema(got[1], key)
+  local rec = {
+    key = key, now = now, stored = got[1], state = got[2] or 'none', owner = got[3], hold = got[4] or '',
+    fingerprint = got[5], scope = got[6] or '', lease = tonumber(got[7] or 0),
+    expires = tonumber(got[8] or 0), wait = tonumber(got[9] or 0),
+  }
+  if rec.expires <= now then rec.state, rec.owner, rec.hold, rec.wait = 'none', false, '', 0 end
+  if rec.state == 'running' and rec.lease <= now then rec.overdue = true end
+  return rec
+end
+local function key_may_replay(scope, asking, bare)
+  if scope ~= asking then return false end
+  return scope ~= '' or bare
+end
+local function key_write(rec, ttl, fields)
+  if rec.stored and rec.state == 'none' then redis.call('DEL', rec.key) end
+  local expires = math.max(rec.expires, rec.now + ttl)
+  redis.call('HSET', rec.key, 'v', (1), 'exp', int(expires), unpack(fields))
+  redis.call('PEXPIRE', rec.key, int(expires - rec.now))
+end
+local function key_claim(rec, id, hold, fingerprint, scope, lease, ttl)
+  if rec.state ~= 'none' then ttl = lease end
+  key_write(rec, math.max(ttl, lease), {
+    'st', 'running', 'own', id, 'hold', hold, 'fp', fingerprint, 'sc', scope,
+    'lease', int(rec.now + lease), 'wait', int(rec.wait) })
+end
+local function key_complete(rec, ttl, answer)
+  key_write(rec, ttl, { 'st', 'done', 'ans', answer })
+end
+local function key_unknown(rec, ttl)
+  key_write(rec, ttl, { 'st', 'unknown' })
+end
+local function key_wait(rec, wait)
+  if wait > 0 and rec.now + wait > rec.wait then
+    redis.call('HSET', rec.key, 'wait', int(rec.now + wait))
+  end
+end
+local function key_leave_answer(rec, key, answer, channel)
+  if rec.wait <= rec.now then return end
+  redis.call('SET', key, int(rec.wait) .. '|' .. rec.scope .. '|' .. answer, 'PX', int(rec.wait - rec.now))
+  redis.call('PUBLISH', channel, rec.key)
+end
+local function key_left_answer(key, now)
+  local left = redis.call('GET', key)
+  if not left then return nil end
+  local expires, scope, answer = string.match(left, '^(%d+)|([^|]*)|(.*)$')
+  if not expires or tonumber(expires) <= now then return nil end
+  return scope, answer
+end
+local function settled_state(d, s, h, others)
+  local outcome = d.outcome
+  local booked = d.pending_ttl > 0 and h.state ~= 'confirmed' and 'pending' or 'confirmed'
+  if h.state == 'pending' or h.expires == (1) then return h.state end
+  if outcome == 'duplicate' then
+    local others_booked = h.subject == '' and 0 or slot_subject(s, h.subject).booked
+    if h.state == 'confirmed' then others_booked = others_booked - 1 end
+    if others_booked == 0 then return booked end -- H1
+  end
+  if outcome == 'booked' or outcome == 'done' then return booked end
+  if not hold_is_open(h) then return h.state end
+  return (others or slot_doubted(s, h)) and 'unknown' or 'released' -- H2, H8
+end
+local function settle_mark(d, s, h, released)
+  local is_probe = d.probe and s.probe == d.id
+  if d.outcome == 'sold_out' then
+    full_mark(s, h.units, d.seen, is_probe)
+  elseif is_probe then
+    full_probed(s, d.outcome, hold_is_booked(h) and not slot_doubtful(s) and slot_capacity(s, d.capacity) ~= (-1))
+  elseif released and d.outcome ~= 'busy' and d.outcome ~= 'never_sent' then
+    full_release(s)
+  end
+end
+local function settle_reference(d, s, h)
+  local named = d.outcome == 'booked' or d.outcome == 'duplicate' or d.outcome == 'done'
+  if d.reference == '' or not named or not hold_is_booked(h) then return end
+  local note = slot_note(s, h.id)
+  note.reference, note.changed = d.reference, true
+  redis.call('SET', d.reference_key, h.id .. '|' .. s.k.name, 'PX', int(d.retain))
+end
+local function settle_unknown(d, s, h, i)
+  h.attempts[i].lease = 0
+  if h.state == 'held' then
+    slot_move(s, h, 'unknown', d.outcome)
+  else
+    slot_keep(s, h)
+  end
+end
+local function settle_answered(d, r, s, h, i)
+  local before = h.state
+  slot_end_attempt(s, h, i)
+  local after = settled_state(d, s, h, #h.attempts > 0)
+  r.late = hold_is_finished(h) and after ~= before
+  if hold_is_open(h) then h.lapses = h.expires end
+  if after == 'pending' and after ~= before then
+    h.expires = s.now + d.pending_ttl
+  elseif after == 'released' and after ~= before then
+    h.expires = s.now + (30000)
+    s.ref = s.ref + h.units
+  end
+  if after ~= before then slot_move(s, h, after, d.outcome, r.late) end
+  settle_reference(d, s, h)
+  if r.late then r.oversold = math.min(h.units, slot_over(s, d.capacity)) end
+  settle_mark(d, s, h, after == 'released' and before ~= after)
+  if hold_is_finished(h) and #h.attempts == 0 then
+    finish(d.hold_grave, h.state, s.now, h.subject)
+    if d.id ~= h.id then finish(d.attempt_grave, h.state, s.now) end
+  elseif d.id ~= h.id then
+    finish(d.attempt_grave, h.state, s.now)
+  end
+end
+local function settle_unseen(d, r, s)
+  r.applied, r.unseen = true, true
+  if d.outcome == 'unknown' then return end
+  local h = slot_new_hold(s, d.hold, d.units, d.subject, d.text, d.fingerprint, d.scope)
+  local after = d.outcome == 'duplicate' and 'released' or settled_state(d, s, h, false)
+  local booked = after == 'confirmed' or after == 'pending'
+  if booked then
+    s.adm = s.adm + h.units
+    h.expires = s.now + d.pending_ttl
+    slot_move(s, h, after, d.outcome)
+    settle_reference(d, s, h)
+    r.state, r.oversold = after, math.min(h.units, slot_over(s, d.capacity))
+    pool_note(d, h, s.now)
+  else
+    finish(d.hold_grave, '', s.now)
+  end
+  if d.id ~= d.hold or not booked then finish(d.attempt_grave, r.state, s.now) end
+end
+local function settle_slot(d, r, s)
+  local h = slot_hold(s, d.hold)
+  local i = h and hold_attempt(h, d.id)
+  if not h then
+    local state = finished(s.now, d.hold_grave, d.attempt_grave)
+    if not state then return settle_unseen(d, r, s) end
+    r.state = state
+    return
+  end
+  r.state = h.state
+  if not i or d.outcome == 'unknown' and h.attempts[i].lease == 0 then return end
+  r.applied = true
+  s.freed = true
+  redis.call('ZREM', s.k.run, d.id)
+  if d.outcome == 'unknown' then
+    settle_unknown(d, s, h, i)
+    settle_mark(d, s, h, false)
+  else
+    settle_answered(d, r, s, h, i)
+  end
+  r.state = h.state
+  pool_note(d, h, s.now)
+end
+local function settle_cancel(d, r, s)
+  local h = d.hold ~= '' and slot_hold(s, d.hold)
+  local running, place = cancel_of(s, d.id)
+  local function late()
+    return not running or running.lease <= s.now or slot_doubted(s, h)
+  end
+  local function cancel()
+    if not hold_is_booked(h) then return end
+    if #h.attempts > 0 or running and running.open then
+      h.expires = s.now + d.hold_ttl
+      slot_doubt(s, h.id)
+      slot_move(s, h, 'unknown', 'cancel')
+      return
+    end
+    local still = late()
+    r.look = still and s.kind == ('2')
+    h.expires = s.now + (30000)
+    slot_move(s, h, 'released', 'cancel', still)
+    full_release(s)
+    finish(d.hold_grave, 'released', s.now, h.subject)
+    s.announced = true
+  end
+  local function confirm()
+    local expired = h.state == 'lapsed' or h.state == 'unknown' and h.expires == (1)
+    if h.state ~= 'pending' and not expired then return end
+    r.late = h.state == 'lapsed'
+    slot_move(s, h, 'confirmed', 'confirm', true)
+    if r.late then r.oversold = math.min(h.units, slot_over(s, d.capacity)) end
+  end
+  r.state = h and h.state or d.hold ~= '' and finished(s.now, d.hold_grave, d.hold_grave) or ''
+  if finished(s.now, d.attempt_grave, d.attempt_grave) then return end
+  r.applied = true
+  if s.known then finish(d.attempt_grave, '', s.now) end
+  if running then
+    if running.kind == ('c') and running.lease <= s.now then slot_doubt(s, running.hold) end
+    table.remove(s.cancels, place)
+    s.recalled, s.freed = true, true
+  end
+  r.look = d.outcome == 'unknown' or d.outcome == 'done' and r.state == ''
+  if h and d.outcome == 'unknown' and not d.confirms then slot_doubt(s, h.id) end
+  if h and d.outcome == 'done' then
+    if d.confirms then
+      confirm()
+    else
+      cancel()
+    end
+    r.state = h.state
+    pool_note(d, h, s.now)
+  end
+  if r.look then truth_ask(s) end
+end
+local function settle_key(d, r, rec, answer_key, gated)
+  local owned = rec.owner == d.id and rec.state ~= 'done'
+  if not gated then
+    r.applied = owned or rec.owner ~= d.id and not finished(rec.now, d.attempt_grave, d.attempt_grave)
+    if d.outcome == 'unknown' and rec.state == 'unknown' then r.applied = false end
+  end
+  if not r.applied then return end
+  local unknown = d.outcome == 'unknown' or d.books and r.state == 'unknown'
+  if owned then
+    key_leave_answer(rec, answer_key, d.answer, d.channel)
+    if unknown then
+      key_unknown(rec, d.key_ttl)
+    elseif d.keep then
+      key_complete(rec, d.key_ttl, d.answer)
+    else
+      redis.call('DEL', rec.key)
+    end
+  elseif d.keep and not unknown and (rec.state == 'none' or r.unseen and rec.fingerprint == d.fingerprint
+    and (rec.state == 'unknown' or rec.overdue)) then
+    key_write(rec, d.key_ttl, { 'st', 'done', 'own', d.id, 'hold', d.hold, 'fp', d.fingerprint,
+      'sc', d.scope, 'lease', '0', 'wait', '0', 'ans', d.answer })
+  end
+  if not gated and not unknown then finish(d.attempt_grave, '', rec.now) end
+end
+local now, us = clock(ARGV[1])
+local gated, keyed = ARGV[6] == '1', ARGV[19] == '1'
+local d = {
+  id = ARGV[4], outcome = ARGV[5], hold = ARGV[7], units = tonumber(ARGV[9]),
+  capacity = tonumber(ARGV[10]), hold_ttl = tonumber(ARGV[11]), retain = tonumber(ARGV[12]),
+  max_per_subject = tonumber(ARGV[13]), keep_unknown = ARGV[14] == '1', seen = tonumber(ARGV[15]),
+  probe = ARGV[16] == '1', subject = ARGV[17], text = ARGV[18], scope = ARGV[23], fingerprint = ARGV[24],
+  attempt_grave = KEYS[8], hold_grave = KEYS[9], pool_subject = KEYS[10], reference_key = KEYS[13],
+  key_ttl = tonumber(ARGV[20]), keep = ARGV[21] == '1', answer = ARGV[22], channel = ARGV[3],
+  books = ARGV[25] == '0', confirms = ARGV[25] == '2', truth = ARGV[26], pending_ttl = tonumber(ARGV[27]),
+  reference = ARGV[28],
+}
+local r = { applied = false, state = '', late = false, oversold = 0, look = false }
+if gated then
+  local s = slot_load(slot_keys(ARGV[8]), now, d.truth, { 'h:' .. d.hold, 'u:' .. d.subject, 'w:' .. d.subject })
+  if d.books then
+    settle_slot(d, r, s)
+  else
+    settle_cancel(d, r, s)
+  end
+  slot_save(s, us, d.retain)
+end
+if keyed then settle_key(d, r, key_load(KEYS[11], now), KEYS[12], gated) end
+return { r.applied and '1' or '0', r.state, r.late and '1' or '0', int(r.oversold), r.look and '1' or '0' }
