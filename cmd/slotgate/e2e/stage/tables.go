@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"database/sql"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -52,3 +53,34 @@ func OverHTTP(more string) string {
 
 // QuickLooks are such as let a test see many.
 const QuickLooks = "refresh: 2s, hot: 500ms, lag: 100ms, timeout: 5s, max_rate: 200/s"
+
+// Booked counts, in the database itself, the bookings of each lesson by student.
+func (d Tables) Booked(t testing.TB) map[int64]map[string]int {
+	t.Helper()
+	db, err := sql.Open(map[string]string{"postgres": "pgx", "mysql": "mysql", "sqlite": "sqlite"}[d.Driver], d.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(t.Context(), "SELECT slot_id, student_id FROM lesson_booking")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	booked := map[int64]map[string]int{}
+	for rows.Next() {
+		var lesson int64
+		var student string
+		if err := rows.Scan(&lesson, &student); err != nil {
+			t.Fatal(err)
+		}
+		if booked[lesson] == nil {
+			booked[lesson] = map[string]int{}
+		}
+		booked[lesson][student]++
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return booked
+}
