@@ -8,7 +8,14 @@
 -- ARGV  1 run_id of the process  2 its master_replid2: that of the master it was a
 --       replica of, zeros if none  3 the epoch this gate knows, "" none yet
 --       4 the name of a new epoch  5 how long the store remembers, ms
---       6 clock ahead, ms
+--       6 clock ahead, ms  7 1 on a cluster, if the server is the one that this gate knows
+--       and only the key of its epoch has changed  8 when the gate last saw another shard
+--       change, µs, 0 never
+--
+-- On a cluster each shard has an epoch, under a key of the lowest hash slot that it
+-- serves. When that slot is moved, what stands under the new key is another shard's or
+-- nothing, and the data are as before.
+--
 -- Reply the epoch's name, 1 if a gate has seen it begin while it was running, else 0,
 --       and when that was first seen, µs (0 never). All are strings.
 
@@ -22,11 +29,15 @@ local us = time[1] * 1000000 + time[2] + ARGV[6] * 1000
 local same = noted_on == process and (noted_second == second or not string.find(second, '[^0]'))
 -- A gate that was started meanwhile could not know of any change.
 local unnoticed = known ~= '' and known ~= name and changed == '0'
-if not same or unnoticed then
+if ARGV[7] == '1' and noted_on ~= process then
+  name, changed, since = known, '0', ''
+elseif not same or unnoticed then
   name = ARGV[4]
   changed, since = (known ~= '' or changed == '1') and '1' or '0', ''
 end
 if not since or since == '' then since = changed == '1' and string.format('%d', us) or '0' end
+local elsewhere = tonumber(ARGV[8])
+if elsewhere > 0 then changed, since = '1', string.format('%d', math.max(since, elsewhere)) end
 local epoch = table.concat({ process, second, name, changed, since }, '|')
 if epoch ~= standing or redis.call('PTTL', KEYS[1]) < life / 2 then
   redis.call('SET', KEYS[1], epoch, 'PX', life)

@@ -36,17 +36,17 @@ func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis
 		words = append(words, key)
 	}
 	words = append(words, s.ahead.Load(), flag(resent), s.keys.Channel())
-	return redis.NewCmd(ctx, append(append(words, c.args...), &s.runs)...)
+	return redis.NewCmd(ctx, append(append(words, c.args...), &runWord{s.server})...)
 }
 
 // run sends a call and returns its raw reply; redis.Nil where the script said nil.
 func (s *Store) run(ctx context.Context, c *call) (reply any, err error) {
-	err = s.try(ctx, c.op, func(ctx context.Context, client *redis.Client, resent bool) error {
+	err = s.try(ctx, c.op, func(ctx context.Context, client redis.UniversalClient, resent bool) error {
 		cmd := s.command(ctx, c, resent, false)
-		err := client.Process(ctx, cmd)
+		err := client.Process(ctx, once{cmd})
 		if isUnknownScript(err) {
 			cmd = s.command(ctx, c, resent, true)
-			err = client.Process(ctx, cmd)
+			err = client.Process(ctx, once{cmd})
 		}
 		reply = cmd.Val()
 		return err
@@ -56,7 +56,7 @@ func (s *Store) run(ctx context.Context, c *call) (reply any, err error) {
 
 // try makes one attempt and, if that ends without a reply, one more over a new
 // connection, all within the store's timeout. redis.Nil is a reply.
-func (s *Store) try(ctx context.Context, op string, attempt func(ctx context.Context, client *redis.Client, resent bool) error) error {
+func (s *Store) try(ctx context.Context, op string, attempt func(ctx context.Context, client redis.UniversalClient, resent bool) error) error {
 	start := time.Now()
 	err := s.attempts(ctx, op, attempt)
 	if err == redis.Nil {
@@ -67,7 +67,7 @@ func (s *Store) try(ctx context.Context, op string, attempt func(ctx context.Con
 	return err
 }
 
-func (s *Store) attempts(ctx context.Context, op string, attempt func(ctx context.Context, client *redis.Client, resent bool) error) error {
+func (s *Store) attempts(ctx context.Context, op string, attempt func(ctx context.Context, client redis.UniversalClient, resent bool) error) error {
 	if s.closed.Load() {
 		return &store.Error{Op: op, Kind: store.KindClosed, Err: redis.ErrClosed}
 	}

@@ -150,7 +150,7 @@ func TestRefusalsOfRedis(t *testing.T) {
 	}
 }
 
-func do(t *testing.T, admin *redis.Client, words ...any) {
+func do(t *testing.T, admin redis.UniversalClient, words ...any) {
 	t.Helper()
 	if err := admin.Do(context.Background(), words...).Err(); err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ func (s *Store) unpackHold(state, id, packed string) (packedHold, bool) {
 func (s *Store) readHold(ctx context.Context, op, pool, slot, hold string) (packedHold, error) {
 	state := s.keys.Slot(pool, slot).State
 	var fields []any
-	err := s.try(ctx, op, func(ctx context.Context, client *redis.Client, _ bool) (err error) {
+	err := s.try(ctx, op, func(ctx context.Context, client redis.UniversalClient, _ bool) (err error) {
 		fields, err = client.HMGet(ctx, state, "h:"+hold, "f:"+hold).Result()
 		return err
 	})

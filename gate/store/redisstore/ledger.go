@@ -13,7 +13,7 @@ import (
 // Ledger returns the newest entries of a slot, newest first.
 func (s *Store) Ledger(ctx context.Context, pool, slot string, limit int) ([]store.Entry, error) {
 	var messages []redis.XMessage
-	err := s.try(ctx, "ledger", func(ctx context.Context, client *redis.Client, _ bool) (err error) {
+	err := s.try(ctx, "ledger", func(ctx context.Context, client redis.UniversalClient, _ bool) (err error) {
 		messages, err = client.XRevRangeN(ctx, s.keys.Slot(pool, slot).Ledger, "+", "-", int64(max(limit, 1))).Result()
 		return err
 	})

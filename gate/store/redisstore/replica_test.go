@@ -68,10 +68,10 @@ func TestTheRunIsSeenBehindAConnectionThatStays(t *testing.T) {
 		}
 		return strings.Join(regexp.MustCompile(`(?m)^id=\d+ addr=\S+`).FindAllString(list, -1), "\n")
 	}
-	before, run := clients(), s.runs.now.Load()
+	before, run := clients(), s.server.now.Load()
 	do(t, admin, "REPLICAOF", "127.0.0.1", testbed.FreePort(t))
 	do(t, admin, "REPLICAOF", "NO", "ONE")
-	eventually(t, "the notice", func() bool { return s.runs.now.Load() != run })
+	eventually(t, "the notice", func() bool { return s.server.now.Load() != run })
 	if after := clients(); after != before {
 		t.Errorf("connections before:\n%s\nafter:\n%s", before, after)
 	}

@@ -79,7 +79,7 @@ func runOf(t *testing.T, addr string) string {
 	t.Helper()
 	s := openStore(t, addr)
 	connected(t, s)
-	return s.runs.now.Load().id
+	return s.server.now.Load().id
 }
 
 // writtenUnder tells under which run each slot was verified.
@@ -128,14 +128,15 @@ func TestALookThatWasOvertakenIsMadeAgain(t *testing.T) {
 			atOld := redis.NewClient(&redis.Options{Addr: old.Addr(), PoolSize: 1, MaxRetries: -1})
 			atNew := redis.NewClient(&redis.Options{Addr: replacement.Addr(), PoolSize: 1, MaxRetries: -1})
 			t.Cleanup(func() { atOld.Close(); atNew.Close() })
-			s := &Store{keys: luascripts.Keys{Prefix: "slotgate"}, log: slog.New(slog.DiscardHandler)}
+			s := &Store{keys: luascripts.Keys{Prefix: "slotgate"}, log: slog.New(slog.DiscardHandler), runWatches: newWatches()}
+			s.server = s.runs.at("")
 			if known {
-				if err := s.askRun(t.Context(), atOld); err != nil {
+				if err := s.askRun(t.Context(), s.server, atOld); err != nil {
 					t.Fatal(err)
 				}
 			}
-			err := s.askRun(t.Context(), &interrupted{asker: atOld, by: func() {
-				if err := s.askRun(t.Context(), atNew); err != nil {
+			err := s.askRun(t.Context(), s.server, &interrupted{asker: atOld, by: func() {
+				if err := s.askRun(t.Context(), s.server, atNew); err != nil {
 					t.Error(err)
 				}
 				old.Kill()
@@ -143,7 +144,7 @@ func TestALookThatWasOvertakenIsMadeAgain(t *testing.T) {
 			if err == nil {
 				t.Error("a server that is gone has told its run")
 			}
-			if got, want := s.runs.now.Load().id, runOf(t, replacement.Addr()); got != want {
+			if got, want := s.server.now.Load().id, runOf(t, replacement.Addr()); got != want {
 				t.Errorf("the run is %s, want %s", got, want)
 			}
 		})

@@ -92,7 +92,7 @@ func TestAFirstStartOnAnEmptyStoreIsVerified(t *testing.T) {
 	}
 	standing(t, other, "one", true)
 	standing(t, one, "other", true)
-	if a, b := one.runs.now.Load(), other.runs.now.Load(); *a != *b || a.changed {
+	if a, b := one.server.now.Load(), other.server.now.Load(); *a != *b || a.changed {
 		t.Errorf("runs %+v and %+v", a, b)
 	}
 }
@@ -261,7 +261,7 @@ func TestAStartOnTheDataOfAnotherProcess(t *testing.T) {
 		if n := admits(t, before, "one", 0); n != 10 {
 			t.Fatalf("%d admitted at once before", n)
 		}
-		epoch := "0123456789abcdef|0000|" + before.runs.now.Load().id + "|" + changed
+		epoch := "0123456789abcdef|0000|" + before.server.now.Load().id + "|" + changed
 		if err := before.Close(); err != nil {
 			t.Fatal(err)
 		}

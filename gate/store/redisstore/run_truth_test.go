@@ -50,7 +50,7 @@ func TestAfterARestartTruthWaitsForWhatIsOpen(t *testing.T) {
 	connected(t, s)
 	later := openStore(t, server.Addr())
 	connected(t, later)
-	if a, b := s.runs.now.Load(), later.runs.now.Load(); *a != *b || a.since == 0 {
+	if a, b := s.server.now.Load(), later.server.now.Load(); *a != *b || a.since == 0 {
 		t.Fatalf("runs %+v and %+v", a, b)
 	}
 	for i, gate := range []*Store{s, later} {
@@ -105,15 +105,17 @@ func TestNoLookOfAStoreThatWasJustEmptied(t *testing.T) {
 	s := openStore(t, testbed.Redis(t).Addr())
 	d := byTruth("one", 1)
 	under := look(t, s, d, "look-one", false)
-	run := *s.runs.now.Load()
+	run, word := *s.server.now.Load(), s.server.word.Load()
 	if err := s.client.FlushAll(context.Background()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	s.runs.now.Store(&run) // should the gate have looked by now
+	s.server.now.Store(&run) // should the gate have looked by now
+	s.server.word.Store(word)
 	if applied, err := s.Apply(t.Context(), under); err != nil || applied.Applied {
 		t.Errorf("applied %+v, %v", applied, err)
 	}
-	s.runs.now.Store(&run)
+	s.server.now.Store(&run)
+	s.server.word.Store(word)
 	if r := look(t, s, d, "look-two", false); r.Looked.Busy == 0 {
 		t.Errorf("looked %+v", r.Looked)
 	}
@@ -148,7 +150,7 @@ func TestTheEarlierFormIsRead(t *testing.T) {
 	d := byTruth("one", 1)
 	d.Subject, d.OnePerSubject = "student", false
 	hash := s.secret.names.Load().subject("student")
-	run, keys, now := s.runs.now.Load().id, s.keys.Slot(d.Pool, d.Slot), time.Now()
+	run, keys, now := s.server.now.Load().id, s.keys.Slot(d.Pool, d.Slot), time.Now()
 	stamp := func(after time.Duration) string { return unixMillis(now.Add(after)) }
 	print := encodeFingerprint(d.Fingerprint)
 	for _, command := range [][]any{

@@ -76,7 +76,7 @@ func (s *Store) shareSecret(ctx context.Context) error {
 		mine = hex.EncodeToString(random)
 	}
 	shared := mine
-	err := s.try(ctx, "secret", func(ctx context.Context, client *redis.Client, _ bool) error {
+	err := s.try(ctx, "secret", func(ctx context.Context, client redis.UniversalClient, _ bool) error {
 		standing, err := client.SetArgs(ctx, s.keys.Secret(), mine, redis.SetArgs{Mode: "NX", Get: true, TTL: secretLife}).Result()
 		if errors.Is(err, redis.Nil) {
 			return nil // none stood: mine does now

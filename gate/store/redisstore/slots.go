@@ -111,7 +111,7 @@ func (s *Store) Slots(ctx context.Context, q store.SlotQuery, cursor string, lim
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	var listed []redis.Z
-	err := s.try(ctx, "slots", func(ctx context.Context, client *redis.Client, _ bool) (err error) {
+	err := s.try(ctx, "slots", func(ctx context.Context, client redis.UniversalClient, _ bool) (err error) {
 		listed, err = client.ZRangeByScoreWithScores(ctx, s.keys.Index(q.Pool),
 			&redis.ZRangeBy{Min: "(" + cursor, Max: "+inf", Count: int64(limit)}).Result()
 		return err
@@ -143,7 +143,7 @@ func (s *Store) readAll(ctx context.Context, q store.SlotQuery, listed []redis.Z
 		queries[i].Slot = name
 	}
 	var replies []*redis.Cmd
-	err := s.try(ctx, "slots", func(ctx context.Context, client *redis.Client, resent bool) (err error) {
+	err := s.try(ctx, "slots", func(ctx context.Context, client redis.UniversalClient, resent bool) (err error) {
 		replies, err = s.pipeline(ctx, client, queries, resent)
 		if isUnknownScript(err) {
 			if err = client.ScriptLoad(ctx, luascripts.SlotRead.Source).Err(); err == nil {
@@ -169,7 +169,7 @@ func (s *Store) readAll(ctx context.Context, q store.SlotQuery, listed []redis.Z
 	return slots, nil
 }
 
-func (s *Store) pipeline(ctx context.Context, client *redis.Client, queries []store.SlotQuery, resent bool) ([]*redis.Cmd, error) {
+func (s *Store) pipeline(ctx context.Context, client redis.UniversalClient, queries []store.SlotQuery, resent bool) ([]*redis.Cmd, error) {
 	pipe := client.Pipeline()
 	replies := make([]*redis.Cmd, len(queries))
 	for i, q := range queries {

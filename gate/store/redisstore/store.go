@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/store/seal"
@@ -22,14 +21,27 @@ import (
 
 var _ store.Store = (*Store)(nil)
 
+// Mode is how the servers of a store work together.
+type Mode string
+
+const (
+	Standalone Mode = "standalone" // one server
+	Sentinel   Mode = "sentinel"   // one server at a time, which sentinels name
+	Cluster    Mode = "cluster"    // shards, each with a master
+)
+
 // Options say where Redis is and how long to wait for it. Zero values stand for
 // the defaults in brackets.
 type Options struct {
-	Addresses []string // host:port, or a path for a unix socket; standalone uses the first [127.0.0.1:6379]
-	Username  string
-	Password  string
-	DB        int
-	TLS       *tls.Config // nil: plain
+	Mode Mode // [Standalone]
+	// Addresses are host:port: of the server, which may also be the path of a unix
+	// socket, of the sentinels, or of some of the cluster's nodes [127.0.0.1:6379].
+	Addresses  []string
+	MasterName string // what the sentinels call the server
+	Username   string
+	Password   string
+	DB         int
+	TLS        *tls.Config // nil: plain
 
 	Prefix string // of every key: letters, digits and -._~: [slotgate]
 	// Secret keys the hashes in names; all gates of a store need the same. Empty:
@@ -58,8 +70,9 @@ type Store struct {
 
 	runs runs
 
-	client *redis.Client // first attempts, and notices
-	fresh  *redis.Client // second attempts: never reuses a connection
+	client redis.UniversalClient // first attempts, and notices
+	fresh  redis.UniversalClient // second attempts: never reuses a connection
+	server *server               // the only one; nil on a cluster
 
 	secret     secret
 	sealer     sealer
@@ -98,9 +111,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		stop: stop, stopped: make(chan struct{}),
 		instance: rand.Text()[:12],
 	}
-	first, fresh := o.client(), o.freshClient()
-	first.OnConnect, fresh.OnConnect = s.greet, s.greet
-	s.client, s.fresh = redis.NewClient(first), redis.NewClient(fresh)
+	if o.Mode != Cluster {
+		s.server = s.runs.at("")
+	}
+	s.client, s.fresh = s.clients(o)
 	s.secret.configure(o.Secret)
 	s.sealer.keys = keys
 	go func() {
@@ -114,6 +128,15 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 }
 
 func (o Options) withDefaults() (Options, error) {
+	if o.Mode == "" {
+		o.Mode = Standalone
+	}
+	if o.Mode != Standalone && o.Mode != Cluster {
+		return o, fmt.Errorf("store mode %q: use standalone or cluster", o.Mode)
+	}
+	if o.Mode == Cluster && o.DB != 0 {
+		return o, fmt.Errorf("store db %d: a cluster has only db 0", o.DB)
+	}
 	if len(o.Addresses) == 0 {
 		o.Addresses = []string{"127.0.0.1:6379"}
 	}
@@ -146,41 +169,6 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// firstShare is the first attempt's part of a call's time.
-func firstShare(timeout time.Duration) time.Duration { return timeout * 2 / 5 }
-
-func (o Options) client() *redis.Options {
-	network := "tcp"
-	if o.Addresses[0] != "" && o.Addresses[0][0] == '/' {
-		network = "unix"
-	}
-	return &redis.Options{
-		Network: network, Addr: o.Addresses[0],
-		Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLS,
-		// Scripts are repeated by us, once and marked, or not at all.
-		MaxRetries: -1, DialerRetries: 1,
-		ContextTimeoutEnabled: true,
-		DialTimeout:           firstShare(o.Timeout), PoolTimeout: firstShare(o.Timeout),
-		ReadTimeout: o.Timeout, WriteTimeout: o.Timeout,
-		PoolSize: o.PoolSize, MaxActiveConns: o.PoolSize, PipelinePoolSize: 4,
-		// Both are asked for when a connection opens, and are errors on Redis 7 and
-		// on servers that speak its protocol.
-		DisableIdentity:          true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		Protocol:                 2,
-	}
-}
-
-// freshClient dials for every call: a connection is too old as soon as it is back
-// in the pool, and hardly any waits there.
-func (o Options) freshClient() *redis.Options {
-	fresh := o.client()
-	fresh.PoolSize = max(1, o.PoolSize/4)
-	fresh.MaxActiveConns = fresh.PoolSize
-	fresh.ConnMaxLifetime, fresh.MaxIdleConns = time.Nanosecond, 1
-	return fresh
-}
-
 // library takes the client library's own lines, which it writes for every dial that
 // fails and for the whole process: they go to the first store's log, at debug level.
 type library struct{ log *slog.Logger }
@@ -195,7 +183,7 @@ func (l library) Printf(ctx context.Context, format string, args ...any) {
 
 // Ping checks that Redis answers.
 func (s *Store) Ping(ctx context.Context) error {
-	return s.try(ctx, "ping", func(ctx context.Context, client *redis.Client, _ bool) error {
+	return s.try(ctx, "ping", func(ctx context.Context, client redis.UniversalClient, _ bool) error {
 		return client.Ping(ctx).Err()
 	})
 }

@@ -149,7 +149,7 @@ func (s *Store) Find(ctx context.Context, pool, reference string) (slot, hold st
 		return "", "", err
 	}
 	var value string
-	err = s.try(ctx, "find", func(ctx context.Context, client *redis.Client, _ bool) (err error) {
+	err = s.try(ctx, "find", func(ctx context.Context, client redis.UniversalClient, _ bool) (err error) {
 		value, err = client.Get(ctx, s.keys.Reference(names.reference(pool, reference))).Result()
 		return err
 	})

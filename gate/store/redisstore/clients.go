@@ -1,0 +1,173 @@
+package redisstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// topologyCheck is how old a gate's view of a cluster may grow when nothing fails.
+const topologyCheck = 5 * time.Second
+
+// firstShare is the first attempt's part of a call's time.
+func firstShare(timeout time.Duration) time.Duration { return timeout * 2 / 5 }
+
+// clients returns those of first and second attempts.
+func (s *Store) clients(o Options) (first, fresh redis.UniversalClient) {
+	if o.Mode == Cluster {
+		return s.cluster(o.cluster(o.PoolSize)), s.cluster(o.freshCluster())
+	}
+	direct, again := o.direct(o.PoolSize), o.freshDirect()
+	direct.OnConnect, again.OnConnect = s.greet(s.server), s.greet(s.server)
+	return redis.NewClient(direct), redis.NewClient(again)
+}
+
+func (o Options) direct(size int) *redis.Options {
+	network := "tcp"
+	if o.Addresses[0] != "" && o.Addresses[0][0] == '/' {
+		network = "unix"
+	}
+	return &redis.Options{
+		Network: network, Addr: o.Addresses[0],
+		Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLS,
+		// Scripts are repeated by us, once and marked, or not at all.
+		MaxRetries: -1, DialerRetries: 1,
+		ContextTimeoutEnabled: true,
+		DialTimeout:           firstShare(o.Timeout), PoolTimeout: firstShare(o.Timeout),
+		ReadTimeout: o.Timeout, WriteTimeout: o.Timeout,
+		PoolSize: size, MaxActiveConns: size, PipelinePoolSize: 4,
+		// Both are asked for when a connection opens, and are errors on Redis 7 and
+		// on servers that speak its protocol.
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		Protocol:                 2,
+	}
+}
+
+// freshDirect dials for every call: a connection is too old as soon as it is back
+// in the pool, and hardly any waits there.
+func (o Options) freshDirect() *redis.Options {
+	fresh := o.direct(o.freshPool())
+	fresh.ConnMaxLifetime, fresh.MaxIdleConns = time.Nanosecond, 1
+	return fresh
+}
+
+func (o Options) freshPool() int { return max(1, o.PoolSize/4) }
+
+// cluster is direct for each node.
+func (o Options) cluster(size int) *redis.ClusterOptions {
+	direct := o.direct(size)
+	return &redis.ClusterOptions{
+		Addrs:    o.Addresses,
+		Username: direct.Username, Password: direct.Password, TLSConfig: direct.TLSConfig,
+		// Redirections only: scripts opt out of the rest (type once).
+		MaxRedirects: 3, MinRetryBackoff: 5 * time.Millisecond, MaxRetryBackoff: 20 * time.Millisecond,
+		MaxRetries: direct.MaxRetries, DialerRetries: direct.DialerRetries,
+		ContextTimeoutEnabled: direct.ContextTimeoutEnabled,
+		DialTimeout:           direct.DialTimeout, PoolTimeout: direct.PoolTimeout,
+		ReadTimeout: direct.ReadTimeout, WriteTimeout: direct.WriteTimeout,
+		PoolSize: direct.PoolSize, MaxActiveConns: direct.MaxActiveConns,
+		DisableIdentity: direct.DisableIdentity, MaintNotificationsConfig: direct.MaintNotificationsConfig,
+		Protocol:                   direct.Protocol,
+		ClusterStateReloadInterval: topologyCheck,
+		// Else the library asks for the list of commands, and sends PING to every node.
+		DisableRoutingPolicies: true,
+	}
+}
+
+func (o Options) freshCluster() *redis.ClusterOptions {
+	fresh := o.cluster(o.freshPool())
+	fresh.ConnMaxLifetime, fresh.MaxIdleConns = time.Nanosecond, 1
+	return fresh
+}
+
+func (s *Store) cluster(o *redis.ClusterOptions) *redis.ClusterClient {
+	o.NewClient = func(node *redis.Options) *redis.Client {
+		one := s.runs.at(node.Addr)
+		node.OnConnect = s.greet(one)
+		client := redis.NewClient(node)
+		client.AddHook(&nodeHook{store: s, server: one, client: client})
+		return client
+	}
+	return redis.NewClusterClient(o)
+}
+
+// greet asks a new connection for the server's run before anything else is sent.
+func (s *Store) greet(one *server) func(context.Context, *redis.Conn) error {
+	return func(ctx context.Context, cn *redis.Conn) error { return s.askRun(ctx, one, cn) }
+}
+
+// reload has the shards' masters looked up anew, in the background: however many ask,
+// it is done a few times a second at most.
+func (s *Store) reload(ctx context.Context) {
+	for _, client := range []redis.UniversalClient{s.client, s.fresh} {
+		if cluster, ok := client.(*redis.ClusterClient); ok {
+			cluster.ReloadState(ctx)
+		}
+	}
+}
+
+// once is a command that the library must not repeat.
+type once struct{ *redis.Cmd }
+
+// NoRetry opts out.
+func (once) NoRetry() bool { return true }
+
+// nodeHook tells the scripts that are sent to one node of a cluster the run of its
+// shard.
+type nodeHook struct {
+	store  *Store
+	server *server
+	client *redis.Client
+}
+
+// DialHook is part of redis.Hook.
+func (h *nodeHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook is part of redis.Hook.
+func (h *nodeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if err := h.address(ctx, cmd); err != nil {
+			return err
+		}
+		err := next(ctx, cmd)
+		h.heed(err)
+		return err
+	}
+}
+
+// ProcessPipelineHook is part of redis.Hook.
+func (h *nodeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			if err := h.address(ctx, cmd); err != nil {
+				return err
+			}
+		}
+		err := next(ctx, cmds)
+		for _, cmd := range cmds {
+			h.heed(cmd.Err())
+		}
+		return err
+	}
+}
+
+// address makes a script's last argument that of the node.
+func (h *nodeHook) address(ctx context.Context, cmd redis.Cmder) error {
+	args := cmd.Args()
+	word, ok := args[len(args)-1].(*runWord)
+	if !ok {
+		return nil
+	}
+	word.server = h.server
+	return h.store.known(ctx, h.server, h.client)
+}
+
+// heed has a node asked again which no longer serves what it served.
+func (h *nodeHook) heed(err error) {
+	if _, moved := redis.IsMovedError(err); moved || err != nil && redis.IsReadOnlyError(err) {
+		h.server.doubt.Store(true)
+	}
+}
