@@ -29,6 +29,8 @@ type RedisServer struct {
 	dir     string
 	hosts   hosts
 	port    int
+	cluster bool     // whether it is a node of a Cluster
+	busPort int      // where such nodes talk to each other
 	config  string   // path of the configuration file that it keeps itself, if it has one
 	args    []string // of the command line, where they win over config
 	child   *process
@@ -81,6 +83,11 @@ func (r *RedisServer) launch() error {
 			return err
 		}
 		r.port = port
+		if r.cluster {
+			if r.busPort, err = freePort(); err != nil {
+				return err
+			}
+		}
 		err = r.start()
 		if err == nil && r.hosts == proxied {
 			r.proxy, err = startProxy(r.t, r.Addr(), r.directAddr(), r.rewrite)
@@ -100,6 +107,9 @@ func (r *RedisServer) start() error {
 	args = append(args, "--bind")
 	args = append(args, r.hosts.bound()...)
 	args = append(args, "--port", strconv.Itoa(r.port), "--dir", r.dir, "--save", "", "--appendonly", "no")
+	if r.cluster {
+		args = append(args, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(r.busPort))
+	}
 	child, err := startProcess(exec.Command(r.binary, append(args, r.args...)...), syscall.SIGKILL)
 	if err != nil {
 		return err
@@ -143,12 +153,14 @@ func (r *RedisServer) ping() error {
 	return nil
 }
 
-// do sends one command over a connection of its own, past any proxy. A server
-// that says nothing for a second is taken for dead.
+// commandTimeout is how long a running server may take to answer this package.
+const commandTimeout = 5 * time.Second
+
+// do sends one command over a connection of its own, past any proxy.
 func (r *RedisServer) do(args ...any) *redis.Cmd {
 	client := redis.NewClient(&redis.Options{
 		Addr: r.directAddr(), Protocol: 2, MaxRetries: -1, DialerRetries: 1,
-		DialTimeout: time.Second, ReadTimeout: time.Second, DisableIdentity: true,
+		DialTimeout: commandTimeout, ReadTimeout: commandTimeout, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
 	defer client.Close()
