@@ -18,6 +18,7 @@ func commands() []command {
 	return []command{
 		{"run", "serve: the gate and its admin listener", runCommand},
 		{"check", "load a configuration, print what is wrong with it or what it means", checkCommand},
+		{"explain", "say what the gate would do with one request", explainCommand},
 		{"slots", "look at and change slots through the admin API", slotsCommand},
 		{"reconcile", "compare the store with the backend's own data, and repair the store", reconcileCommand},
 		{"audit", "look for damage in the backend's own data", auditCommand},

@@ -36,6 +36,7 @@ type call struct {
 	decision string
 	outcome  string
 	mode     string
+	bound    int    // Gate-Bound, where it is a number
 	session  string // Set-Cookie
 	body     string
 	booking  int64  // booking_id of the body, 0 none
