@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/degrade"
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/rules"
 )
@@ -18,6 +19,8 @@ const maxStale = 3
 type grant struct {
 	decide  store.Decide
 	decided store.Decided
+	// running is what a store that loses the grant is told; nil where none can.
+	running *degrade.Passing
 	// reference is the booking's id in the backend's answer, "" none.
 	reference string
 	// usableUntil is when the first byte must be on its way (A2).
@@ -47,7 +50,7 @@ func (j *journey) admit() (*grant, *Reply) {
 		if j.outage != nil && j.overLimits() > 0 {
 			d.Line = true // told if it is a replay or a twin; takes nothing
 		}
-		asked := time.Now()
+		asked, run := time.Now(), j.gate.back.Run()
 		decided, err := j.store().Decide(context.Background(), &d)
 		if err != nil {
 			if reply := j.goOn(&d, wait, err); reply != nil {
@@ -65,6 +68,10 @@ func (j *journey) admit() (*grant, *Reply) {
 		switch decided.Verdict {
 		case decision.Admitted:
 			g := &grant{decide: d, decided: decided, usableUntil: asked.Add(d.Lease - j.route.timeout - j.route.settleTime)}
+			if j.outage == nil && d.Pool != "" && d.Action == store.Book {
+				query, _ := j.gate.Query(d.Pool, d.Slot)
+				g.running = j.gate.back.Admitted(run, query, j.forced(g))
+			}
 			if time.Now().Before(g.usableUntil) {
 				return g, nil
 			}

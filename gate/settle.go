@@ -23,6 +23,7 @@ func (j *journey) settle(g *grant, outcome rules.Outcome, reply *Reply) {
 	default:
 		j.gate.noteSettled(s, settled)
 	}
+	j.gate.back.Ended(g.running, s)
 	if j.outage == nil && outcome == rules.Unknown && j.probes() {
 		j.gate.truth.Probe(s)
 	}
@@ -74,6 +75,7 @@ func (g *Gate) noteFailure(err error) (maybe bool) {
 // noteSettled counts what must never be hidden: units that were booked after
 // their hold was gone, beyond what the slot has.
 func (g *Gate) noteSettled(s *store.Settle, settled store.Settled) {
+	g.back.Took(s)
 	g.local.Remember(s)
 	if settled.Oversold > 0 {
 		g.meter.Oversold(s.Pool, settled.Oversold)

@@ -57,10 +57,7 @@ type entry struct {
 }
 
 func newEntry(s *store.Settle, seq uint64) *entry {
-	const itself = 512
-	return &entry{settle: s, seq: seq, size: itself + int64(len(s.ID)+len(s.Hold)+
-		len(s.Pool)+len(s.Slot)+len(s.Subject)+
-		len(s.Group)+len(s.Partition)+len(s.Key)+len(s.Scope)+len(s.Answer))}
+	return &entry{settle: s, seq: seq, size: sizeOf(s)}
 }
 
 // NewBacklog starts retrying through settle; settled is told of each one taken.
@@ -120,14 +117,21 @@ func (b *Backlog) Add(s *store.Settle) bool {
 	return true
 }
 
+// AddAll takes settlements over, as far as there is room for them. It does not wait
+// for the disk.
+func (b *Backlog) AddAll(list []*store.Settle) {
+	for _, s := range list {
+		b.take(s)
+	}
+	signal(b.wake)
+}
+
 // take puts a settlement at the end, in the journal too.
 func (b *Backlog) take(s *store.Settle) (written *batch, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.answers+int64(len(s.Answer)) > maxAnswers {
-		bare := *s
-		bare.Answer = nil
-		s = &bare
+		s = withoutAnswer(s)
 		if b.bare++; powerOfTwo(b.bare) {
 			b.log.Warn("too many answers wait for the store: a settlement goes without, and cannot be replayed",
 				"so_far", b.bare, "bytes", b.answers)

@@ -12,41 +12,65 @@ import (
 // errHeld: a settlement waits until the touched slots are marked.
 var errHeld = errors.New("the touched slots are not marked yet")
 
-// Passing is one request that goes to the backend without the store's leave.
+// Passing is one request at the backend that the store may not know of: because it
+// was sent without the store's leave, or because the store has lost what it granted.
 type Passing struct {
 	name   slotName
 	query  store.SlotQuery
 	forced store.Forced
 	ends   time.Time // of its lease
-	// sent: the store may know it. ended: its settlement, when it ended before the
-	// store was known to. Both are guarded by Recovery.mu.
-	sent  bool
-	ended *store.Settle
+	// sent: the store may know it. moved: the store's run changed while it ran.
+	// ended: its settlement, when it ended before the store was known to know it. All
+	// are guarded by Recovery.mu.
+	sent, moved bool
+	ended       *store.Settle
 }
 
-// Begin notes a request of a slot before it is sent; nil when this outage has
-// touched too many slots.
+func newPassing(q store.SlotQuery, forced store.Forced) *Passing {
+	return &Passing{name: slotName{q.Pool, q.Slot}, query: q, forced: forced, ends: time.Now().Add(forced.Lease)}
+}
+
+// Begin notes a request of a slot before it is sent without the store's leave; nil when
+// this outage has touched too many slots.
 func (r *Recovery) Begin(q store.SlotQuery, forced store.Forced) *Passing {
-	p := &Passing{name: slotName{q.Pool, q.Slot}, query: q, forced: forced, ends: time.Now().Add(forced.Lease)}
+	p := newPassing(q, forced)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	slot := r.touched[p.name]
-	if slot == nil {
-		if len(r.touched) >= maxTouched {
-			return nil
-		}
-		slot = &touchedSlot{query: q, pending: make(map[string]*Passing)}
-		r.touched[p.name] = slot
+	if !r.await(p) {
+		return nil
 	}
-	slot.pending[forced.ID] = p
+	r.running[p] = struct{}{}
 	r.nudge()
 	return p
 }
 
-// End notes how the request ended. seen says that the store may have taken its
-// decide, so that even a definite failure has to be settled.
+// await notes that a request is to be registered in the store; false when too many
+// slots are touched. r.mu is held.
+func (r *Recovery) await(p *Passing) bool {
+	slot := r.touch(p.query)
+	if slot == nil {
+		return false
+	}
+	slot.pending[p.forced.ID] = p
+	return true
+}
+
+// touch notes that a slot is to be marked; nil when there are too many. r.mu is held.
+func (r *Recovery) touch(q store.SlotQuery) *touchedSlot {
+	name := slotName{q.Pool, q.Slot}
+	slot := r.touched[name]
+	if slot == nil && len(r.touched) < maxTouched {
+		slot = &touchedSlot{query: q, pending: make(map[string]*Passing)}
+		r.touched[name] = slot
+	}
+	return slot
+}
+
+// End notes how a request that Begin noted ended. seen says that the store may have
+// taken its decide, so that even a definite failure has to be settled.
 func (r *Recovery) End(p *Passing, s *store.Settle, seen bool) {
 	r.mu.Lock()
+	delete(r.running, p)
 	settle := p.sent || seen || !s.Outcome.Definite() || s.Keep
 	pending := r.isPending(p)
 	if pending && s.Outcome == rules.Unknown {
@@ -124,9 +148,7 @@ func (r *Recovery) noteTouched(slot *touchedSlot, passing []*Passing) {
 		}
 	}
 	r.mu.Unlock()
-	for _, s := range ended {
-		r.backlog.Add(s)
-	}
+	r.backlog.AddAll(ended) // nobody was promised that they are in the journal
 }
 
 func (r *Recovery) hasTouched() bool {

@@ -37,15 +37,19 @@ type Recovery struct {
 	guard   *Guard
 	backlog *Backlog
 	log     *slog.Logger
-	gate    string // this process's name in marks
+	gate    string      // this process's name in marks
+	watch   store.Watch // of the store's run
 	phase   atomic.Int32
+	runs    atomic.Int64 // runs that the store has changed to
+	tail    tail
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed when the phase changes
 	outage   int64
 	began    time.Time
 	touched  map[slotName]*touchedSlot
-	flushing bool // what waits may be settled although slots are touched
+	running  map[*Passing]struct{} // at the backend
+	flushing bool                  // what waits may be settled although slots are touched
 	wake     chan struct{}
 
 	stop    context.CancelFunc
@@ -58,7 +62,7 @@ const (
 	returning              // the last steps of coming back: requests wait a moment
 )
 
-// touchedSlot is a slot that requests were passed through to.
+// touchedSlot is a slot of whose requests the store may not know.
 type touchedSlot struct {
 	query   store.SlotQuery
 	pending map[string]*Passing // unanswered, and not yet registered in the store
@@ -69,8 +73,8 @@ type touchedSlot struct {
 // backlog, which must be made with Recovery.Settle and set by Start.
 func NewRecovery(guard *Guard, log *slog.Logger) *Recovery {
 	return &Recovery{
-		guard: guard, log: log, gate: rand.Text(),
-		changed: make(chan struct{}), touched: make(map[slotName]*touchedSlot),
+		guard: guard, log: log, gate: rand.Text(), watch: guard.WatchRun(),
+		changed: make(chan struct{}), touched: make(map[slotName]*touchedSlot), running: make(map[*Passing]struct{}),
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 }
@@ -86,6 +90,7 @@ func (r *Recovery) Start(backlog *Backlog) {
 func (r *Recovery) Close() {
 	r.stop()
 	<-r.stopped
+	r.watch.Close()
 }
 
 // Away reports that the gate goes on without its store.
@@ -128,6 +133,7 @@ func (r *Recovery) Failed() {
 	r.outage++
 	r.began = time.Now()
 	r.flushing = false
+	r.tail.freeze()
 	r.enter(away)
 	r.log.Warn("the store does not answer: going on without it", "outage", r.outage)
 	r.nudge()
@@ -166,7 +172,9 @@ func (r *Recovery) Settle(ctx context.Context, s *store.Settle) (store.Settled, 
 	return r.guard.Settle(ctx, s)
 }
 
-// run comes back whenever there is something to come back from.
+// run comes back whenever there is something to come back from, and makes up for a
+// change of run when the gate goes by its store again: by then nothing waits for it,
+// for no slot is verified under the new run.
 func (r *Recovery) run(ctx context.Context) {
 	defer close(r.stopped)
 	for {
@@ -174,6 +182,8 @@ func (r *Recovery) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-r.wake:
+		case <-r.watch.C():
+			r.runChanged()
 		}
 		for r.Away() || r.hasTouched() {
 			if r.guard.Answers(ctx) && r.comeBack(ctx) {
@@ -183,6 +193,21 @@ func (r *Recovery) run(ctx context.Context) {
 				return
 			}
 		}
+		select {
+		case <-r.watch.C():
+			r.runChanged()
+		default:
+			r.settled()
+		}
+	}
+}
+
+// settled lets the tail grow old again, unless the store is away anew.
+func (r *Recovery) settled() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.phase.Load() == normal {
+		r.tail.thaw()
 	}
 }
 

@@ -23,7 +23,14 @@ type diary struct {
 	down  bool
 	fails map[string]int // so many calls of a kind fail although it is up
 	lines []string
+	runs  runs
 }
+
+// runs is a watch on the run of a store; nil never fires.
+type runs chan struct{}
+
+func (r runs) C() <-chan struct{} { return r }
+func (r runs) Close()             {}
 
 func (s *diary) note(op, what string) error {
 	s.mu.Lock()
@@ -52,6 +59,8 @@ func (s *diary) said() []string {
 	defer s.mu.Unlock()
 	return slices.Clone(s.lines)
 }
+
+func (s *diary) WatchRun() store.Watch { return s.runs }
 
 func (s *diary) Ping(context.Context) error { return s.note("ping", "") }
 
