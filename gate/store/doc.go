@@ -219,4 +219,33 @@
 // each such slot before anything else, then Settle for each of those requests in
 // order, then Resume. A settlement of a hold never seen that was booked creates it
 // confirmed, and writes its key over none or unknown, never over running or done. Slots are touched by several gates independently.
+//
+// # Sending again (design section 4, H17)
+//
+// A gate that sees the run change (WatchRun) does the same for what the run that is gone
+// may have taken in vain: a replica that was promoted lacks the last writes, a server that
+// was started again lacks all. It touches the slots of the settlements of the last seconds
+// and of its requests at the backend, registers these requests and those without an
+// answer, sends the settlements again in their order, and resumes. No request waits for
+// it: none of these slots is verified yet. What the store still has is not changed (P3):
+//
+//   - a settlement finds its attempt settled, or the id finished; once both are forgotten,
+//     a definite failure leaves nothing. A booking whose hold somebody released while
+//     the store was away for longer than CopyWindow stands again, until truth or an
+//     operator: that takes units, it gives none.
+//   - an unknown outcome is registered before it is settled, for hold_ttl from then.
+//   - a cancel whose decide is lost moves no units where a look finds them; elsewhere it
+//     frees those of the hold that it names, if that stands. One that comes before the
+//     booking, from another gate, frees nothing and asks for a look.
+//   - a key is written only over none or unknown, for what is left of its ttl.
+//
+// What is sent again is bounded in number, bytes and age. The rest is left to truth.
+//
+// The wait of HoldTTL before the first load (see "Truth") is not cut short when gates have
+// registered their requests: nobody knows all gates. One that is cut off together with
+// the old master goes on taking work from it, is in no list that the new one has, and
+// cannot be told from one that has ended; to be sure that it has stopped takes a lease
+// without which no gate admits, and then the wait is for that lease. By HoldTTL whatever
+// any gate had at the backend when the change was seen has been booked, or never will be
+// (A1), whether that gate is known or not. Until then slots admit as learned.
 package store
