@@ -243,9 +243,10 @@
 //
 // The wait of HoldTTL before the first load (see "Truth") is not cut short when gates have
 // registered their requests: nobody knows all gates. One that is cut off together with
-// the old master goes on taking work from it, is in no list that the new one has, and
-// cannot be told from one that has ended; to be sure that it has stopped takes a lease
-// without which no gate admits, and then the wait is for that lease. By HoldTTL whatever
-// any gate had at the backend when the change was seen has been booked, or never will be
-// (A1), whether that gate is known or not. Until then slots admit as learned.
+// the old master is in no list that the new one has, and cannot be told from one that has
+// ended; to be sure takes a lease without which no gate admits, and then the wait is for
+// that lease. By HoldTTL whatever any gate had at the backend when the change was seen
+// has been booked, or never will be (A1), whether that gate is known or not. What a gate
+// that is cut off takes from the old master after that, is in its marks when it is back;
+// Redis's min-replicas-to-write keeps it from taking any.
 package store
