@@ -54,6 +54,16 @@ func (s *Store) run(ctx context.Context, c *call) (reply any, err error) {
 	return reply, err
 }
 
+// loadScript makes a script known to every server that a client may send it to.
+func loadScript(ctx context.Context, client redis.UniversalClient, script *luascripts.Script) error {
+	if cluster, ok := client.(*redis.ClusterClient); ok {
+		return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
+			return node.ScriptLoad(ctx, script.Source).Err()
+		})
+	}
+	return client.ScriptLoad(ctx, script.Source).Err()
+}
+
 // try makes one attempt and, if that ends without a reply, one more over a new
 // connection, all within the store's timeout. redis.Nil is a reply.
 func (s *Store) try(ctx context.Context, op string, attempt func(ctx context.Context, client redis.UniversalClient, resent bool) error) error {
@@ -78,21 +88,42 @@ func (s *Store) attempts(ctx context.Context, op string, attempt func(ctx contex
 	}
 
 	first, cancelFirst := context.WithTimeout(ctx, firstShare(s.timeout))
-	err := attempt(first, s.client, false)
+	err := patiently(first, func() error { return attempt(first, s.client, false) })
 	cancelFirst()
 	if err == nil || err == redis.Nil {
 		return err
 	}
 	maybe := mayHaveRun(err)
-	if isReply(err) || ctx.Err() != nil || s.closed.Load() {
+	s.heed(ctx, err)
+	if isReply(err) && !elsewhere[code(err)] || ctx.Err() != nil || s.closed.Load() {
 		return s.failure(op, err, maybe)
 	}
 
-	err = attempt(ctx, s.fresh, true)
+	err = patiently(ctx, func() error { return attempt(ctx, s.fresh, true) })
 	if err == nil || err == redis.Nil {
 		return err
 	}
+	s.heed(ctx, err)
 	return s.failure(op, err, maybe || mayHaveRun(err))
+}
+
+// movePause is how long a call waits for the rest of its keys.
+const movePause = 5 * time.Millisecond
+
+// patiently repeats an attempt that Redis refuses because some of the keys have been
+// moved to another shard and some have not, for as long as ctx lasts.
+func patiently(ctx context.Context, attempt func() error) error {
+	for {
+		err := attempt()
+		if code(err) != "TRYAGAIN" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(movePause):
+		}
+	}
 }
 
 // checkCall keeps out of the store what a packed hold could not carry. It is the

@@ -99,9 +99,13 @@ func (s *Store) greet(one *server) func(context.Context, *redis.Conn) error {
 	return func(ctx context.Context, cn *redis.Conn) error { return s.askRun(ctx, one, cn) }
 }
 
-// reload has the shards' masters looked up anew, in the background: however many ask,
-// it is done a few times a second at most.
-func (s *Store) reload(ctx context.Context) {
+// heed has the masters of a cluster looked up anew after a failure that may mean that
+// there are others, in the background: however many calls fail, it is done a few times
+// a second at most.
+func (s *Store) heed(ctx context.Context, err error) {
+	if isReply(err) && !elsewhere[code(err)] && code(err) != "CLUSTERDOWN" {
+		return
+	}
 	for _, client := range []redis.UniversalClient{s.client, s.fresh} {
 		if cluster, ok := client.(*redis.ClusterClient); ok {
 			cluster.ReloadState(ctx)

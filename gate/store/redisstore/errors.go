@@ -52,6 +52,10 @@ var refused = map[string]store.ErrorKind{
 	"UNBLOCKED":   store.KindServer,
 }
 
+// elsewhere are refusals by a server that is not, or not yet, the one to ask. A new
+// connection may lead to that.
+var elsewhere = map[string]bool{"READONLY": true, "MOVED": true, "ASK": true, "TRYAGAIN": true}
+
 const tooManyClients = "ERR max number of clients reached"
 
 // mayHaveRun reports whether a failed attempt may have taken effect.
@@ -82,7 +86,7 @@ func (s *Store) failure(op string, err error, maybe bool) *store.Error {
 		default:
 			failure.Kind = store.KindReply
 		}
-	case s.closed.Load() || errors.Is(err, redis.ErrClosed):
+	case s.closed.Load():
 		failure.Kind = store.KindClosed
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, os.ErrDeadlineExceeded),

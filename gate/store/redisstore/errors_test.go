@@ -303,7 +303,7 @@ func TestClassesOfErrors(t *testing.T) {
 		{context.Canceled, store.KindTimeout, true},
 		{redis.ErrPoolTimeout, store.KindTimeout, false},
 		{redis.ErrPoolExhausted, store.KindTimeout, false},
-		{redis.ErrClosed, store.KindClosed, false},
+		{redis.ErrClosed, store.KindConnection, false},
 		{answered("OOM command not allowed"), store.KindFull, false},
 		{answered("LOADING Redis is loading the dataset in memory"), store.KindServer, false},
 		{answered("CLUSTERDOWN The cluster is down"), store.KindServer, false},

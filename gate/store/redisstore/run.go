@@ -306,6 +306,21 @@ func (s *Store) checkRun(ctx context.Context) {
 	})
 }
 
+// confirmRun asks the server that serves a key for its run, on a cluster: its scripts
+// cannot see themselves whether that has changed a moment ago (luascripts/run.lua).
+func (s *Store) confirmRun(ctx context.Context, op, key string) error {
+	if s.server != nil {
+		return nil
+	}
+	return s.attempts(ctx, op, func(ctx context.Context, client redis.UniversalClient, _ bool) error {
+		node, err := client.(*redis.ClusterClient).MasterForKey(ctx, key)
+		if err != nil {
+			return err
+		}
+		return s.askOn(ctx, s.runs.at(node.Options().Addr), node)
+	})
+}
+
 // gone says that a server did not answer: its run is nobody else's any more.
 func (one *server) gone() {
 	one.runs.mu.Lock()

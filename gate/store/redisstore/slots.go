@@ -146,7 +146,7 @@ func (s *Store) readAll(ctx context.Context, q store.SlotQuery, listed []redis.Z
 	err := s.try(ctx, "slots", func(ctx context.Context, client redis.UniversalClient, resent bool) (err error) {
 		replies, err = s.pipeline(ctx, client, queries, resent)
 		if isUnknownScript(err) {
-			if err = client.ScriptLoad(ctx, luascripts.SlotRead.Source).Err(); err == nil {
+			if err = loadScript(ctx, client, luascripts.SlotRead); err == nil {
 				replies, err = s.pipeline(ctx, client, queries, resent)
 			}
 		}
