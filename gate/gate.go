@@ -13,6 +13,7 @@ import (
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/degrade"
 	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/gate/store/seal"
 	"github.com/slotgate/slotgate/rules"
 )
 
@@ -54,6 +55,10 @@ func New(o Options) (*Gate, error) {
 	if o.Config == nil || o.Set == nil || o.Store == nil || o.Backend == nil || o.Meter == nil || o.Logger == nil {
 		return nil, errors.New("gate: every option but Truth is required")
 	}
+	keys, err := seal.New(o.Config.Store.EncryptKey, o.Config.Store.EncryptOldKeys)
+	if err != nil {
+		return nil, fmt.Errorf("store.encrypt_key: %w", err)
+	}
 	g := &Gate{
 		config:  o.Config,
 		set:     o.Set,
@@ -76,8 +81,7 @@ func New(o Options) (*Gate, error) {
 	}
 	g.local = degrade.NewLocal(slices.ContainsFunc(o.Set.Rules, func(r *rules.Rule) bool { return r.OnStoreFailure == "local" }))
 	g.back = degrade.NewRecovery(g.store, o.Logger)
-	var err error
-	if g.backlog, err = degrade.OpenBacklog(o.Config.Store.Journal, g.back.Settle, g.noteSettled, o.Logger); err != nil {
+	if g.backlog, err = degrade.OpenBacklog(o.Config.Store.Journal, keys, g.back.Settle, g.noteSettled, o.Logger); err != nil {
 		_ = g.local.Close()
 		return nil, fmt.Errorf("store.journal: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/gate/store/seal"
 )
 
 const (
@@ -71,18 +72,20 @@ func NewBacklog(
 
 // OpenBacklog is NewBacklog with a journal file, made where there is none ("":
 // memory only). What waited when the last process ended goes first. The file
-// holds keys, credentials and answers as they are and has mode 0600; an error
-// says that others may read it, that another gate has it open, that it is no
-// journal, or that it cannot be written.
+// holds keys, credentials and answers, as they are where keys do not seal them,
+// and has mode 0600; an error says that others may read it, that another gate has
+// it open, that it is no journal, that these keys do not open it, or that it cannot
+// be written.
 func OpenBacklog(
 	path string,
+	keys *seal.Keys,
 	settle func(context.Context, *store.Settle) (store.Settled, error),
 	settled func(*store.Settle, store.Settled),
 	log *slog.Logger,
 ) (*Backlog, error) {
 	b := &Backlog{settle: settle, settled: settled, log: log}
 	if path != "" {
-		j, waiting, err := openJournal(path, log)
+		j, waiting, err := openJournal(path, keys, log)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/slotgate/slotgate/gate/store/seal"
 )
 
 const (
@@ -38,6 +40,7 @@ var (
 // when most of a file is about settlements that no longer wait.
 type journal struct {
 	path   string
+	keys   *seal.Keys // that seal its records
 	log    *slog.Logger
 	lock   io.Closer
 	create func(path string) (file, error)

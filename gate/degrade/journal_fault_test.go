@@ -214,7 +214,7 @@ func TestADiskThatFailsIsTriedAgainWithANewFile(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if h, err := replay(file); err != nil || h.damage != 0 || ids(h.waiting)[0] != example(1).ID {
+				if h, err := replay(file, nil); err != nil || h.damage != 0 || ids(h.waiting)[0] != example(1).ID {
 					t.Fatalf("%v, the file meanwhile: %+v", err, h)
 				}
 				time.Sleep(2 * time.Minute) // some attempts, none of which succeeds

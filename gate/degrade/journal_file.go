@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/slotgate/slotgate/gate/store/seal"
 )
 
 // file is what a journal asks of its open file.
@@ -27,23 +29,24 @@ type journalFile struct {
 	file   file
 	out    *bufio.Writer
 	mark   mark
+	keys   *seal.Keys
 	size   int64
 	record []byte // scratch
 }
 
 // newJournalFile begins a file with its header.
-func newJournalFile(f file) *journalFile {
+func newJournalFile(f file, keys *seal.Keys) *journalFile {
 	header, m := appendHeader(nil)
 	out := bufio.NewWriterSize(f, 64<<10)
 	out.Write(header) // an error shows at the next flush
-	return &journalFile{file: f, out: out, mark: m, size: int64(len(header))}
+	return &journalFile{file: f, out: out, mark: m, keys: keys, size: int64(len(header))}
 }
 
 // append writes entries that wait, and the seqs of those that no longer do. After
 // an error the file is only to be closed.
 func (f *journalFile) append(added []*entry, taken []uint64) error {
 	for _, e := range added {
-		f.write(appendAdd(f.record[:0], f.mark, e))
+		f.write(appendAdd(f.record[:0], f.mark, f.keys, e))
 	}
 	if len(taken) > 0 {
 		f.write(appendDone(f.record[:0], f.mark, taken))
@@ -69,7 +72,7 @@ func (j *journal) rewrite(entries []*entry) error {
 	if err != nil {
 		return err
 	}
-	fresh := newJournalFile(f)
+	fresh := newJournalFile(f, j.keys)
 	err = fresh.append(entries, nil)
 	if err == nil {
 		err = fresh.sync()

@@ -11,6 +11,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/slotgate/slotgate/gate/store/seal"
 )
 
 // A journal file is a header and then records:
@@ -18,6 +20,7 @@ import (
 //	header = "slotgate journal 1\n" mark crc
 //	record = mark length crc body
 //	body   = 'a' seq settlement     a settlement that waits for the store
+//	       | 's' seq sealed         the same with the settlement sealed (package seal)
 //	       | 'd' seq…               settlements that the store has taken
 //
 // length (of the body) and crc (CRC-32C of all that goes before it in the header,
@@ -30,8 +33,9 @@ const (
 	headerSize = len(fileTitle) + len(mark{}) + 4
 	frameSize  = len(mark{}) + 4 + 4
 
-	kindAdd  = 'a'
-	kindDone = 'd'
+	kindAdd    = 'a'
+	kindSealed = 's'
+	kindDone   = 'd'
 )
 
 type mark [8]byte
@@ -48,11 +52,18 @@ func appendHeader(b []byte) ([]byte, mark) {
 }
 
 // appendAdd appends the record of a settlement that waits.
-func appendAdd(b []byte, m mark, e *entry) []byte {
+func appendAdd(b []byte, m mark, keys *seal.Keys, e *entry) []byte {
 	return appendRecord(b, m, func(b []byte) []byte {
-		return appendSettle(binary.AppendUvarint(append(b, kindAdd), e.seq), e.settle)
+		if !keys.Seals() {
+			return appendSettle(binary.AppendUvarint(append(b, kindAdd), e.seq), e.settle)
+		}
+		sealed := keys.Seal(sealPlace(m, e.seq), appendSettle(nil, e.settle))
+		return append(binary.AppendUvarint(append(b, kindSealed), e.seq), sealed...)
 	})
 }
+
+// sealPlace is where a sealed settlement stands: one record of one file.
+func sealPlace(m mark, seq uint64) string { return fmt.Sprintf("journal %x %d", m, seq) }
 
 // appendDone appends the record of settlements that no longer wait.
 func appendDone(b []byte, m mark, seqs []uint64) []byte {
@@ -93,8 +104,8 @@ var (
 )
 
 // replay reads a journal file. It reads what is whole before and after damage; an
-// error means that the file is not for this program to touch.
-func replay(file []byte) (history, error) {
+// error means that the file is not for this program, or not with these keys, to touch.
+func replay(file []byte, keys *seal.Keys) (history, error) {
 	var h history
 	m, whole, err := readHeader(file)
 	switch {
@@ -121,7 +132,7 @@ func replay(file []byte) (history, error) {
 			at = next
 			continue
 		}
-		if err := h.apply(waiting, body); err != nil {
+		if err := h.apply(waiting, body, m, keys); err != nil {
 			return h, fmt.Errorf("at byte %d: %w", at, err)
 		}
 		at += frameSize + len(body)
@@ -131,18 +142,24 @@ func replay(file []byte) (history, error) {
 }
 
 // apply takes one record into the history.
-func (h *history) apply(waiting map[uint64]*entry, body []byte) error {
+func (h *history) apply(waiting map[uint64]*entry, body []byte, m mark, keys *seal.Keys) error {
 	if len(body) == 0 {
 		return errNewerFile
 	}
 	kind, rest := body[0], body[1:]
 	switch kind {
-	case kindAdd:
+	case kindAdd, kindSealed:
 		seq, size := binary.Uvarint(rest)
 		if size <= 0 {
 			return errNewerFile
 		}
-		s, err := readSettle(rest[size:])
+		record, err := rest[size:], error(nil)
+		if kind == kindSealed {
+			if record, err = keys.Open(sealPlace(m, seq), record); err != nil {
+				return fmt.Errorf("a settlement is %w: configure the key it was written with, or move the file away", err)
+			}
+		}
+		s, err := readSettle(record)
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func journalOf(steps []step) (file []byte, ends []int, waiting [][]string) {
 		if s.add != nil {
 			seq++
 			live[seq] = s.add.ID
-			file = appendAdd(file, m, newEntry(s.add, seq))
+			file = appendAdd(file, m, nil, newEntry(s.add, seq))
 		} else {
 			for _, seq := range s.done {
 				delete(live, seq)
@@ -100,7 +100,7 @@ func TestAFileCutAnywhereIsAnEarlierState(t *testing.T) {
 			if n < ends[0] {
 				torn = n
 			}
-			h, err := replay(file[:n])
+			h, err := replay(file[:n], nil)
 			if err != nil || h.damage != 0 || h.torn != torn || !slices.Equal(ids(h.waiting), waiting[whole]) {
 				t.Fatalf("%d of %d bytes: %v, damage %d, torn %d, waiting %q; want torn %d, waiting %q",
 					n, len(file), err, h.damage, h.torn, ids(h.waiting), torn, waiting[whole])
@@ -124,7 +124,7 @@ func TestDamageCostsOnlyTheRecordItHit(t *testing.T) {
 
 		bad := bytes.Clone(file)
 		bad[at] ^= 0x10
-		h, err := replay(bad)
+		h, err := replay(bad, nil)
 		damage, torn := ends[hit], 0
 		if hit == len(somesteps)-1 {
 			damage, torn = 0, len(file)-ends[hit]
@@ -140,12 +140,12 @@ func TestAZeroedPageIsDamageAndAZeroedEndIsTorn(t *testing.T) {
 	file, ends, _ := journalOf(somesteps)
 	hole := bytes.Clone(file)
 	clear(hole[ends[1]:ends[4]]) // 2, the end of 1, 3
-	h, err := replay(hole)
+	h, err := replay(hole, nil)
 	if err != nil || h.damage != ends[1] || h.torn != 0 || !slices.Equal(ids(h.waiting), []string{example(1).ID, example(5).ID}) {
 		t.Fatalf("%v, damage %d, torn %d, waiting %q", err, h.damage, h.torn, ids(h.waiting))
 	}
 	clear(hole[ends[1]:])
-	h, err = replay(hole)
+	h, err = replay(hole, nil)
 	if err != nil || h.damage != 0 || h.torn != len(file)-ends[1] || !slices.Equal(ids(h.waiting), []string{example(1).ID}) {
 		t.Fatalf("%v, damage %d, torn %d, waiting %q", err, h.damage, h.torn, ids(h.waiting))
 	}
@@ -159,7 +159,7 @@ func TestAnAnswerCannotPassForARecord(t *testing.T) {
 	for _, n := range []int{len(file), ends[1] - 1} {
 		bad := bytes.Clone(file[:n])
 		bad[ends[0]] ^= 1
-		h, err := replay(bad)
+		h, err := replay(bad, nil)
 		if err != nil || slices.Contains(ids(h.waiting), "planted") {
 			t.Fatalf("%v, waiting %q", err, ids(h.waiting))
 		}
@@ -185,14 +185,14 @@ func TestAFileOfAnotherKindIsNotTouched(t *testing.T) {
 		"later schema":    {record("a\x01\x02"), errSettle},
 		"seq without end": {record("d\xff"), errNewerFile},
 	} {
-		if _, err := replay(c.file); !errors.Is(err, c.err) {
+		if _, err := replay(c.file, nil); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", name, err, c.err)
 		}
 	}
 	for _, at := range []int{len(fileTitle), headerSize - 1} {
 		whole, _, _ := journalOf(somesteps)
 		whole[at] ^= 1
-		if h, err := replay(whole); err != nil || h.damage != len(fileTitle) || h.waiting != nil {
+		if h, err := replay(whole, nil); err != nil || h.damage != len(fileTitle) || h.waiting != nil {
 			t.Errorf("header byte %d: %v, %+v", at, err, h)
 		}
 	}
@@ -205,7 +205,7 @@ func FuzzReplay(f *testing.F) {
 	f.Add(whole[:ends[2]+5])
 	f.Add(append(bytes.Clone(whole[:ends[2]]), whole[ends[3]+1:]...))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		h, err := replay(file)
+		h, err := replay(file, nil)
 		if err != nil {
 			return
 		}
@@ -218,11 +218,11 @@ func FuzzReplay(f *testing.F) {
 func BenchmarkReplay(b *testing.B) {
 	file, m := appendHeader(nil)
 	for i := range maxBacklog {
-		file = appendAdd(file, m, newEntry(example(i), uint64(i+1)))
+		file = appendAdd(file, m, nil, newEntry(example(i), uint64(i+1)))
 	}
 	b.SetBytes(int64(len(file)))
 	for b.Loop() {
-		if h, err := replay(file); err != nil || len(h.waiting) != maxBacklog {
+		if h, err := replay(file, nil); err != nil || len(h.waiting) != maxBacklog {
 			b.Fatal(err)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slotgate/slotgate/gate/store/seal"
 )
 
 // maxJournal is more than a journal can come to: see maxWaiting and journalSlack.
@@ -17,13 +19,14 @@ const maxJournal = 8 * maxWaiting
 
 // openJournal takes a journal file into use, making it where there is none, and
 // returns the entries that still wait, in order. The file holds idempotency keys,
-// credentials (the scope of a key) and answers as they are, since the store needs
-// them: it is made with mode 0600, and one that others may read is refused.
+// credentials (the scope of a key) and answers, since the store needs them, as they
+// are where keys do not seal them: it is made with mode 0600, and one that others may
+// read is refused.
 //
 // While it is open, PATH.lock is locked; PATH.new is a file that is to take its
 // place. One that is damaged before its end is kept as PATH.damaged-N.
-func openJournal(path string, log *slog.Logger) (*journal, []*entry, error) {
-	return (&journal{path: path, log: log, create: createFile}).open()
+func openJournal(path string, keys *seal.Keys, log *slog.Logger) (*journal, []*entry, error) {
+	return (&journal{path: path, keys: keys, log: log, create: createFile}).open()
 }
 
 func (j *journal) open() (_ *journal, waiting []*entry, err error) {
@@ -50,7 +53,7 @@ func (j *journal) read() (history, error) {
 	if err != nil {
 		return history{}, err
 	}
-	h, err := replay(file)
+	h, err := replay(file, j.keys)
 	if err != nil {
 		return h, err
 	}

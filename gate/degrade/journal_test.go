@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/gate/store/seal"
 )
 
 var errDown = &store.Error{Kind: store.KindConnection, Err: errors.New("down")}
@@ -34,7 +37,7 @@ func closed(b *Backlog) int {
 // journaled opens a backlog with a journal in front of a store.
 func journaled(t testing.TB, path string, k *taker, log io.Writer) *Backlog {
 	t.Helper()
-	b, err := OpenBacklog(path, k.settle, func(*store.Settle, store.Settled) {}, slog.New(slog.NewTextHandler(log, nil)))
+	b, err := OpenBacklog(path, nil, k.settle, func(*store.Settle, store.Settled) {}, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +52,7 @@ func waitingIn(t testing.TB, path string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := replay(file)
+	h, err := replay(file, nil)
 	if err != nil || h.damage != 0 || h.torn != 0 {
 		t.Fatalf("%v, damage %d, torn %d", err, h.damage, h.torn)
 	}
@@ -202,7 +205,7 @@ func TestAFileThatOthersMayReadIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, _ := os.ReadFile(path)
-		_, err := OpenBacklog(path, nil, nil, slog.New(slog.DiscardHandler))
+		_, err := OpenBacklog(path, nil, nil, nil, slog.New(slog.DiscardHandler))
 		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -220,7 +223,7 @@ func TestAFileThatIsTooLargeIsNotRead(t *testing.T) {
 	if err := os.Truncate(path, maxJournal+1); err != nil {
 		t.Fatal(err)
 	}
-	_, err := OpenBacklog(path, nil, nil, slog.New(slog.DiscardHandler))
+	_, err := OpenBacklog(path, nil, nil, nil, slog.New(slog.DiscardHandler))
 	if err == nil || !strings.Contains(err.Error(), "name another file") {
 		t.Fatal(err)
 	}
@@ -282,7 +285,7 @@ func TestAKilledProcessLosesNothingItWasToldIsWritten(t *testing.T) {
 		told = append(told, lines.Text())
 		switch len(told) {
 		case 50:
-			_, err := OpenBacklog(path, nil, nil, slog.New(slog.DiscardHandler))
+			_, err := OpenBacklog(path, nil, nil, nil, slog.New(slog.DiscardHandler))
 			if err == nil || !strings.Contains(err.Error(), "another gate has it open") {
 				t.Errorf("opened beside another process: %v", err)
 			}
@@ -336,7 +339,7 @@ func TestTheFileIsBounded(t *testing.T) {
 func BenchmarkJournal(b *testing.B) {
 	for _, adders := range []int{1, 16, 64, 256} {
 		b.Run(fmt.Sprintf("%d-at-once", adders), func(b *testing.B) {
-			j, _, err := openJournal(filepath.Join(b.TempDir(), "journal"), slog.New(slog.DiscardHandler))
+			j, _, err := openJournal(filepath.Join(b.TempDir(), "journal"), nil, slog.New(slog.DiscardHandler))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -351,5 +354,61 @@ func BenchmarkJournal(b *testing.B) {
 				}
 			})
 		})
+	}
+}
+
+// Whoever reads the file learns nothing of clients, and the next process goes on.
+func TestAJournalIsSealed(t *testing.T) {
+	one, other := base64.StdEncoding.EncodeToString(make([]byte, 32)), base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))
+	keys := func(current string, old ...string) *seal.Keys {
+		k, err := seal.New(current, old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	open := func(path string, k *seal.Keys) (*Backlog, error) {
+		return OpenBacklog(path, k, (&taker{err: down}).settle, func(*store.Settle, store.Settled) {}, slog.New(slog.DiscardHandler))
+	}
+	s := example(1)
+	s.Subject, s.Answer, s.Scope = "HanMeimei", []byte("your seat is 12F"), "Bearer abc"
+	path := filepath.Join(t.TempDir(), "journal")
+	steps := []struct {
+		name    string
+		keys    *seal.Keys
+		opens   bool
+		inClear bool
+	}{
+		{"before a key is set", nil, true, true},
+		{"with a key", keys(one), true, false},
+		{"with a new key", keys(other, one), true, false},
+		{"without the key", keys(one), false, false},
+		{"without any", nil, false, false},
+		{"with the key again", keys(other), true, false},
+		{"when sealing has ended", keys("", other), true, true},
+	}
+	for i, step := range steps {
+		b, err := open(path, step.keys)
+		if (err == nil) != step.opens {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if err == nil {
+			if i == 0 {
+				b.Add(s)
+			}
+			if b.Len() != 1 || !reflect.DeepEqual(b.head().settle, s) {
+				t.Errorf("%s: waiting is %d, %+v", step.name, b.Len(), b.head())
+			}
+			closed(b)
+		}
+		file, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{s.Subject, string(s.Answer), s.Scope} {
+			if bytes.Contains(file, []byte(text)) != step.inClear {
+				t.Errorf("%s: whether %q can be read: %v", step.name, text, !step.inClear)
+			}
+		}
 	}
 }
