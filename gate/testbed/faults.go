@@ -3,20 +3,36 @@ package testbed
 import (
 	"slices"
 	"strings"
-	"time"
 )
 
-// fate is what is to befall the reply of one request.
-type fate struct {
-	cuts []*cut // orders to lose it together with the connection
-	drop bool
+// order is a fault that is to befall one request, chosen by counting.
+type order struct {
+	fault   fault
+	command []string
+	after   int // matching requests still to come, the chosen one included
+	change  func(reply []byte) []byte
+	done    chan struct{}
 }
 
-// cut is one order to lose a reply.
-type cut struct {
-	command []string
-	after   int // matching requests still to come, the doomed one included
-	done    chan struct{}
+// fault is what an order does. Where several befall one request a cut wins, and all
+// of them count as done.
+type fault int
+
+const (
+	cutBefore fault = iota // the request and the connection are lost
+	cutAfter               // the reply and the connection are lost
+	corrupt                // the reply is changed
+)
+
+// fate is what is to befall one request.
+type fate struct {
+	orders []*order // of one kind if one of them is cutBefore
+	drop   bool     // its reply, in silence
+}
+
+// has tells whether any of the orders is of a kind.
+func (f fate) has(kind fault) bool {
+	return slices.ContainsFunc(f.orders, func(o *order) bool { return o.fault == kind })
 }
 
 // CutAfter loses the reply of the n-th such command from now on, 1 being the
@@ -27,39 +43,50 @@ type cut struct {
 // Subscribe commands have no reply of their own and are never cut.
 func (p *RedisProxy) CutAfter(command string, n int) <-chan struct{} {
 	p.t.Helper()
-	c := &cut{command: strings.Fields(command), after: n, done: make(chan struct{})}
-	if n < 1 || len(c.command) == 0 {
-		p.t.Fatalf("testbed: CutAfter(%q, %d): want a command and n >= 1", command, n)
+	return p.order(&order{fault: cutAfter}, command, n)
+}
+
+// CutBefore loses the n-th such command itself, 1 being the next: the connection
+// is closed instead of passing it on. Replies of earlier requests in the same
+// pipeline arrive; neither it nor what is behind it reaches Redis. For other
+// orders it does not count as a request.
+func (p *RedisProxy) CutBefore(command string, n int) <-chan struct{} {
+	p.t.Helper()
+	return p.order(&order{fault: cutBefore}, command, n)
+}
+
+// Corrupt lets change alter the reply of the n-th such command, 1 being the next.
+// change gets all bytes of the reply, which are its own, and returns what the
+// client gets instead; Flip makes a simple one. Subscribe commands have no reply of
+// their own and are left alone.
+func (p *RedisProxy) Corrupt(command string, n int, change func(reply []byte) []byte) <-chan struct{} {
+	p.t.Helper()
+	return p.order(&order{fault: corrupt, change: change}, command, n)
+}
+
+// Flip inverts all bits of one byte: that at index at, counted around the end and
+// from it if negative.
+func Flip(at int) func(reply []byte) []byte {
+	return func(reply []byte) []byte {
+		i := at % len(reply)
+		if i < 0 {
+			i += len(reply)
+		}
+		reply[i] ^= 0xff
+		return reply
+	}
+}
+
+func (p *RedisProxy) order(o *order, command string, n int) <-chan struct{} {
+	p.t.Helper()
+	o.command, o.after, o.done = strings.Fields(command), n, make(chan struct{})
+	if n < 1 || len(o.command) == 0 {
+		p.t.Fatalf("testbed: a fault of request %d of %q: want a command and n >= 1", n, command)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cuts = append(p.cuts, c)
-	return c.done
-}
-
-// DelayRequests lets every request reach Redis d after it came. One whose
-// client has left meanwhile still arrives, as it may on a real network.
-func (p *RedisProxy) DelayRequests(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.requestDelay = d
-}
-
-// DelayReplies lets every reply reach the client d after Redis sent it.
-func (p *RedisProxy) DelayReplies(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.replyDelay = d
-}
-
-// DropReplies with true throws away every reply that comes, or whose request
-// came, until it is called with false; connections stay open meanwhile. A
-// connection that lost a reply stays silent for good: its next reply would be
-// taken for the lost one.
-func (p *RedisProxy) DropReplies(drop bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.dropReplies = drop
+	p.orders = append(p.orders, o)
+	return o.done
 }
 
 // Requests returns how many requests with this first word have come, whether
@@ -70,9 +97,8 @@ func (p *RedisProxy) Requests(name string) int {
 	return p.requests[strings.ToUpper(name)]
 }
 
-// noteRequest counts and records a request and returns the fate of its reply
-// and its own delay.
-func (p *RedisProxy) noteRequest(raw []byte, args []string) (fate, time.Duration) {
+// note counts and records a request.
+func (p *RedisProxy) note(raw []byte, args []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(args) > 0 {
@@ -83,35 +109,39 @@ func (p *RedisProxy) noteRequest(raw []byte, args []string) (fate, time.Duration
 			recording.requests = append(recording.requests, raw)
 		}
 	}
-	f := fate{drop: p.dropReplies}
-	if hasOwnReply(args) {
-		f.cuts = p.dueCuts(args)
-	}
-	return f, p.requestDelay
 }
 
-// dueCuts counts a request against every order and takes out those that are
+// fateOf counts a request against the orders and returns what is to befall it.
+func (p *RedisProxy) fateOf(args []string) fate {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	lost := p.due(args, func(o *order) bool { return o.fault == cutBefore })
+	if len(lost) > 0 {
+		return fate{orders: lost}
+	}
+	f := fate{drop: p.terms.dropReplies}
+	if hasOwnReply(args) {
+		f.orders = p.due(args, func(o *order) bool { return o.fault != cutBefore })
+	}
+	return f
+}
+
+// due counts a request against the orders it concerns and takes out those that are
 // due: usually none, several if they meet. The caller holds p.mu.
-func (p *RedisProxy) dueCuts(args []string) []*cut {
-	var due []*cut
-	p.cuts = slices.DeleteFunc(p.cuts, func(c *cut) bool {
-		if matches(c.command, args) {
-			c.after--
-		}
-		if c.after > 0 {
+func (p *RedisProxy) due(args []string, concerns func(*order) bool) []*order {
+	var due []*order
+	p.orders = slices.DeleteFunc(p.orders, func(o *order) bool {
+		if !concerns(o) || !matches(o.command, args) {
 			return false
 		}
-		due = append(due, c)
+		o.after--
+		if o.after > 0 {
+			return false
+		}
+		due = append(due, o)
 		return true
 	})
 	return due
-}
-
-// replyTerms returns whether replies are lost now, and their delay.
-func (p *RedisProxy) replyTerms() (dropped bool, delay time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.dropReplies, p.replyDelay
 }
 
 // matches tells whether args begin with the words of command.

@@ -4,7 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -139,69 +138,83 @@ func TestCutsUnderConcurrency(t *testing.T) {
 	}
 }
 
-func TestDelayedRequestArrivesAfterItsClientLeft(t *testing.T) {
+func TestCutBeforeLosesTheRequestItself(t *testing.T) {
 	server := Redis(t)
 	direct, proxy := dial(t, server.Addr()), Proxy(t, server.Addr())
-	const delay = 50 * time.Millisecond
-	proxy.DelayRequests(delay)
-	sent := time.Now()
+	cut := proxy.CutBefore("INCR", 2)
 	w := dialWire(t, proxy.Addr())
-	w.send("LPUSH done 1\r\nLPUSH done 2\r\n")
-	w.Close()
-	for _, want := range []string{"1", "2"} {
-		got, err := direct.BRPop(t.Context(), 0, "done").Result()
-		if err != nil || got[1] != want {
-			t.Fatalf("got %v (%v), want %s", got, err, want)
+	w.send("SET before 1\r\nINCR first\r\nINCR doomed\r\nINCR behind\r\n")
+	w.expect("+OK\r\n", ":1\r\n")
+	w.expectCut()
+	if !happened(cut) {
+		t.Error("the connection ended before the cut was reported")
+	}
+	for key, want := range map[string]int{"before": 1, "first": 1, "doomed": 0, "behind": 0} {
+		if got := value(t, direct, key); got != want {
+			t.Errorf("%s is %d, want %d", key, got, want)
 		}
 	}
-	if took := time.Since(sent); took < delay {
-		t.Errorf("arrived after %s, want at least %s", took, delay)
-	}
-}
 
-func TestDelayedReplyComesLateThoughTheCommandRan(t *testing.T) {
-	server := Redis(t)
-	direct, proxy := dial(t, server.Addr()), Proxy(t, server.Addr())
-	const delay = 50 * time.Millisecond
-	proxy.DelayReplies(delay)
-	w := dialWire(t, proxy.Addr())
-	sent := time.Now()
-	w.send("INCR n\r\n")
-	w.expect(":1\r\n")
-	if took := time.Since(sent); took < delay {
-		t.Errorf("answered after %s, want at least %s", took, delay)
-	}
-
-	proxy.DelayReplies(time.Hour)
-	w.send("LPUSH done 1\r\n")
-	if err := direct.BRPop(t.Context(), 0, "done").Err(); err != nil {
-		t.Fatal(err)
-	}
-	w.expectSilence()
-	proxy.Sever()
+	// With nothing unanswered before it, and as what other orders do not count.
+	alone, after := proxy.CutBefore("INCR", 1), proxy.CutAfter("INCR", 1)
+	w = dialWire(t, proxy.Addr())
+	w.send("INCR doomed\r\n")
 	w.expectCut()
+	if !happened(alone) || happened(after) {
+		t.Errorf("cut before: %v, cut after: %v; want only the first", happened(alone), happened(after))
+	}
+	w = dialWire(t, proxy.Addr())
+	w.send("INCR n\r\n")
+	w.expectCut()
+	if n := value(t, direct, "n"); n != 1 || value(t, direct, "doomed") != 0 || !happened(after) {
+		t.Errorf("n is %d, want 1 by the request whose reply was cut", n)
+	}
 }
 
-func TestDroppedRepliesLeaveTheConnectionOpenAndSilent(t *testing.T) {
+// As many requests are lost as were ordered, and none that succeeded.
+func TestCutsBeforeUnderConcurrency(t *testing.T) {
 	server := Redis(t)
-	direct, proxy := dial(t, server.Addr()), Proxy(t, server.Addr())
+	proxy := Proxy(t, server.Addr())
+	client := dial(t, proxy.Addr())
+	const clients, calls = 16, 50
+	var cuts []<-chan struct{}
+	for n := 10; n <= clients*calls; n += 20 {
+		cuts = append(cuts, proxy.CutBefore("INCR", n))
+	}
+	var succeeded atomic.Int64
+	var running sync.WaitGroup
+	for range clients {
+		running.Go(func() {
+			for range calls {
+				if client.Incr(t.Context(), "n").Err() == nil {
+					succeeded.Add(1)
+				}
+			}
+		})
+	}
+	running.Wait()
+	for i, cut := range cuts {
+		if !happened(cut) {
+			t.Errorf("cut %d was not made", i)
+		}
+	}
+	if want := int64(clients*calls - len(cuts)); succeeded.Load() != want {
+		t.Errorf("%d calls succeeded, want %d", succeeded.Load(), want)
+	}
+	if n := value(t, dial(t, server.Addr()), "n"); int64(n) != succeeded.Load() {
+		t.Errorf("Redis counted %d, want the %d that succeeded", n, succeeded.Load())
+	}
+}
+
+func TestCorruptChangesTheChosenReplyAndNoOther(t *testing.T) {
+	proxy := Proxy(t, Redis(t).Addr())
+	second := proxy.Corrupt("INCR", 2, Flip(1))
+	last := proxy.Corrupt("PING", 1, Flip(-3))
+	lie := proxy.Corrupt("GET", 1, func([]byte) []byte { return []byte("$1\r\n9\r\n") })
 	w := dialWire(t, proxy.Addr())
-	w.send("PING\r\n")
-	w.expect("+PONG\r\n")
-
-	proxy.DropReplies(true)
-	w.send("LPUSH done 1\r\n")
-	if err := direct.BRPop(t.Context(), 0, "done").Err(); err != nil {
-		t.Fatal(err)
+	w.send("INCR n\r\nINCR n\r\nINCR n\r\nPING\r\nGET n\r\nGET n\r\n")
+	w.expect(":1\r\n", ":\xcd\r\n", ":3\r\n", "+PON\xb8\r\n", "$1\r\n9\r\n", "$1\r\n3\r\n")
+	if !happened(second) || !happened(last) || !happened(lie) {
+		t.Error("a reply was changed that was not reported")
 	}
-	proxy.DropReplies(false)
-	w.send("LPUSH done 2\r\n")
-	if err := direct.BRPop(t.Context(), 0, "done").Err(); err != nil {
-		t.Fatal(err)
-	}
-	w.expectSilence() // its reply would be taken for the lost one
-
-	fresh := dialWire(t, proxy.Addr())
-	fresh.send("PING\r\n")
-	fresh.expect("+PONG\r\n")
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
 )
 
 // RedisProxy stands between clients and one Redis and misbehaves on demand. It
@@ -27,15 +26,13 @@ type RedisProxy struct {
 
 	running sync.WaitGroup
 
-	mu           sync.Mutex
-	listener     net.Listener // nil while refusing
-	links        map[*link]bool
-	cuts         []*cut
-	recordings   []*Recording
-	requests     map[string]int // by upper-case first word
-	requestDelay time.Duration
-	replyDelay   time.Duration
-	dropReplies  bool
+	mu         sync.Mutex
+	listener   net.Listener // nil while refusing
+	links      map[*link]bool
+	orders     []*order
+	recordings []*Recording
+	requests   map[string]int // by upper-case first word
+	terms      terms
 }
 
 // Proxy listens on a free loopback port and passes on to the Redis at
