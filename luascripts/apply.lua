@@ -1,7 +1,8 @@
 -- Ends a look at truth with what the source said (gate/store, "Truth").
 --
 -- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
---       8 lease of the slot's looks  9 tombstone of this look  10 epoch
+--       8 lease of the slot's looks  9 tombstone of this look  10 epoch; on a cluster
+--       KEYS[1]: the store has asked the shard for its run
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed)  3 channel of notices
 --       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 truth 1 total|2 remaining
 --       8 configured capacity, -1 learned  9 look id; then as the look replied: 10 known
@@ -9,7 +10,7 @@
 --       17 the source said: value|missing|none  18 value  19 total, -1 not told
 --       20 fence, 0 none  21 hot, ms  22 refresh, ms  23 run
 -- Reply applied 0|1, known 0|1, before, after, again 0|1. All are strings. A copy of
---       the call is refused by its own time.
+--       the call is refused by its own time. On a cluster as slot_reply says.
 
 local now, us = clock(ARGV[1])
 local retain, id = tonumber(ARGV[5]), ARGV[9]
@@ -100,13 +101,13 @@ end
 local function reply(applied, known, before, after, again)
   local holder = string.match(redis.call('GET', KEYS[8]) or '', '^(.*)|%d+$')
   if holder == id then redis.call('DEL', KEYS[8]) end
-  return { applied and '1' or '0', known and '1' or '0', int(before), int(after), again and '1' or '0' }
+  return slot_reply(s, us, { applied and '1' or '0', known and '1' or '0', int(before), int(after), again and '1' or '0' })
 end
 
 if refused() then return reply(false, false, 0, 0, false) end
 finish(KEYS[9], '', now)
 if said == 'missing' and not s.known then
-  redis.call('ZREM', s.k.looks, s.k.name)
+  slot_plan(s, 0, retain)
   return reply(true, false, 0, 0, false)
 end
 local before, known = available()

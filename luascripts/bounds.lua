@@ -14,6 +14,7 @@ local LAST_PAUSE = 30000
 local NEVER_SENT_PAUSE = 1000    -- before the next probe, when one never left
 local KEPT_RECHECK = 600000      -- how soon a kept unknown hold notices that keep_unknown is off
 local LEDGER_LENGTH = 1000       -- entries of a slot, about
+local LEDGER_UNSHIPPED = 20000   -- entries of a slot that wait to be shipped, about
 local OUTBOX_LENGTH = 100000     -- entries of a pool, about
 local SUBJECT_SCAN = 64          -- holds of one subject that are looked at, or listed as booked
 local RECENT_SCAN = 4000         -- holds booked for less than lag that a look adds up

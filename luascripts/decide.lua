@@ -1,10 +1,14 @@
 -- Decide: may this request be forwarded? See gate/store, "What decide does".
 --
+-- On a cluster it is the slot's part alone: the key, the limits of subject and client and
+-- what the subject has in the pool were asked before, each on its own shard (claim.lua,
+-- charge.lua, reserve.lua).
+--
 -- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
 --       8 tombstone of the id  9 tombstone of this call of it
 --       10 slot limit  11 subject in the pool  12 key record  13 awaited answer
 --       14 subject limit  15 client limit  16 tombstone of the target
---       A key that plays no part is a placeholder.
+--       A key that plays no part is a placeholder; on a cluster, KEYS[1].
 -- ARGV  1 clock ahead, ms  2 resent 0|1  3 channel of notices  4 id  5 lease, ms
 --       6 gated 0|1 (has a slot)  7 slot's own text  8 units  9 capacity, -1 learned
 --       10 hold_ttl, ms  11 retain, ms  12 one_per_subject 0|1  13 max_per_subject
@@ -16,10 +20,15 @@
 --       29 30 subject  31 32 client  33 34 slot
 --       35 action 0 book|1 cancel|2 confirm  36 target hold  37 unreferenced 0|1
 --       38 truth 0 none|1 total|2 remaining  39 hot, ms  40 refresh, ms  41 blind 0|1
---       42 run
+--       on a cluster: 42 the hold that the key's claim goes under, "" none
+--       43 subject full in the pool 0|1  44 no further than step 3, 0|1
+--       45 run
 -- Reply verdict, hold, adopted 0|1, probe 0|1, release counter, owner,
 --       may replay 0|1, answer, retry after in ms, holds lapsed, units left (-1 not
 --       known), then for each limit looked at: name, remaining, reset in ms. All are strings.
+--       On a cluster (slot_reply) the verdict may also be looked (44: this id has never
+--       been here), and of the hold under 42 booked (H21) or hold_gone (H22); nothing has
+--       been taken then.
 
 local now, us = clock(ARGV[1])
 local resent, gated, keyed = ARGV[2] == '1', ARGV[6] == '1', ARGV[20] == '1'
@@ -30,11 +39,12 @@ local d = {
   one_per_subject = ARGV[12] == '1', max_per_subject = tonumber(ARGV[13]),
   max_inflight = tonumber(ARGV[14]), keep_unknown = ARGV[15] == '1',
   opens = tonumber(ARGV[16]), line = ARGV[17] == '1', subject = ARGV[18], text = ARGV[19],
-  pool_subject = KEYS[11], target_grave = KEYS[16],
+  pool_subject = key_here(KEYS[11]), target_grave = KEYS[16],
   key_ttl = tonumber(ARGV[21]), scope = ARGV[22], bare = ARGV[23] == '1',
   fingerprint = ARGV[24], retry_unknown = ARGV[25] == '1', wait = tonumber(ARGV[26]),
   books = ARGV[35] == '0', confirms = ARGV[35] == '2', target = ARGV[36], unreferenced = ARGV[37] == '1',
   truth = ARGV[38], hot = tonumber(ARGV[39]), refresh = tonumber(ARGV[40]), blind = ARGV[41] == '1',
+  under = ARGV[42],
 }
 local r = { hold = '', owner = '', answer = '', retry = 0, lapsed = 0, limits = {} }
 local rec, s
@@ -57,7 +67,7 @@ local function answer()
     reply[#reply + 1] = int(state.remaining)
     reply[#reply + 1] = int(state.reset)
   end
-  return reply
+  return s and slot_reply(s, us, reply) or reply
 end
 
 -- Steps 1 and 2: an answer is there, or the id has been here.
@@ -71,6 +81,7 @@ local function before()
     end
   end
   if (gated or keyed) and finished(now, KEYS[8], KEYS[9]) then
+    if gated then s = slot_untouched(slot_keys(ARGV[7])) end
     r.verdict = 'gone'
     return true
   end
@@ -79,6 +90,7 @@ local function before()
     local extra = { 'h:' .. d.id, 't:' .. d.id }
     if d.subject ~= '' then extra[#extra + 1] = 'u:' .. d.subject end
     if rec and rec.hold ~= '' then extra[#extra + 1] = 'h:' .. rec.hold end
+    if d.under ~= '' then extra[#extra + 1] = 'h:' .. d.under end
     if d.target ~= '' then extra[#extra + 1] = 'h:' .. d.target end
     s = slot_load(slot_keys(ARGV[7]), now, d.truth, extra)
     return decide_known_id(d, r, s)
@@ -112,15 +124,34 @@ end
 
 local function subject_full()
   if d.max_per_subject == 0 or d.subject == '' then return false end
-  if pool_units(KEYS[11], now, d.id) + d.units <= d.max_per_subject then return false end
-  r.verdict = 'subject_full'
-  return true
+  local full = ARGV[43] == '1'
+  if d.pool_subject then full = pool_units(d.pool_subject, now, d.id) + d.units > d.max_per_subject end
+  if full then r.verdict = 'subject_full' end
+  return full
+end
+
+-- The end of step 4. What must be told to the key's record is told where it is at hand,
+-- else by the gate.
+local function under()
+  local hold = d.under ~= '' and decide_under(d, r, s)
+  if hold == 'booked' and keyed then
+    key_complete(rec, d.key_ttl, '')
+    replay(d, r, rec)
+  elseif hold == 'booked' then
+    r.verdict = 'booked'
+  elseif hold == 'gone' and not keyed then
+    r.verdict = 'hold_gone'
+  elseif not r.verdict and ARGV[44] == '1' then
+    r.verdict = 'looked'
+  end
+  return r.verdict ~= nil
 end
 
 -- Steps 3 to 11; true when there is a verdict.
 local function look()
   if gated and d.books then r.lapsed = slot_lapse(s, d.keep_unknown) end
-  if keyed and decide_key(d, r, rec, s) then return true end
+  if keyed and decide_key(d, r, rec) then return true end
+  if gated and under() then return true end
   if ARGV[28] ~= '1' then
     if limited('subject', KEYS[14], 29, 'limited_subject') then return true end
     if limited('client', KEYS[15], 31, 'limited_client') then return true end

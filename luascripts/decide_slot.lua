@@ -148,6 +148,6 @@ local function decide_admit(d, r, s)
   slot_move(s, h, 'held', 'decide')
   s.adm = s.adm + d.units
   if r.probe then full_probe(s, d.id, d.lease) end
-  pool_note(d, h, s.now)
+  pool_note(d, s, h)
   r.verdict, r.hold = 'admitted', d.id
 end

@@ -28,18 +28,21 @@ type Script struct {
 	parts  []string // the files it is made of
 }
 
-var slotParts = []string{"clock", "bounds", "finished", "hold", "truth", "cancel", "slot", "subject", "hold_moves", "slot_save", "full"}
-
-var leaderParts = []string{"clock", "bounds", "finished"}
+var (
+	slotParts = []string{"clock", "bounds", "finished", "hold", "truth", "cancel", "slot", "subject", "hold_moves",
+		"pool_index", "pool_looks", "pool_outbox", "slot_save", "full"}
+	leaderParts = []string{"clock", "bounds", "finished"}
+	keyParts    = []string{"clock", "bounds", "finished", "key"}
+)
 
 // The scripts. Their contracts stand at the head of the entry files.
 var (
-	Decide      = assemble("decide", slotParts, "limit", "key", "decide_key", "decide_slot", "decide_cancel")
+	Decide      = assemble("decide", slotParts, "limit", "key", "decide_key", "decide_adopt", "pool_subject", "decide_slot", "decide_cancel")
 	Settle      = assemble("settle", slotParts, "key", "settle_slot", "settle_cancel", "settle_key")
 	SlotRead    = assemble("slot_read", slotParts, "slot_view")
 	SlotChange  = assemble("slot_change", slotParts, "slot_view")
 	SlotRelease = assemble("slot_release", slotParts)
-	Touch       = assemble("touch", slotParts, "key")
+	Touch       = assemble("touch", slotParts, "key", "touch_key")
 	Look        = assemble("look", slotParts, "run")
 	Apply       = assemble("apply", slotParts, "run")
 	Due         = assemble("due", leaderParts)
@@ -48,9 +51,31 @@ var (
 	Epoch       = assemble("epoch", nil)
 )
 
+// The scripts that a cluster needs besides, where a call is several steps on several
+// shards.
+var (
+	Claim       = assemble("claim", keyParts, "decide_key")
+	ClaimHold   = assemble("claim_hold", keyParts, "key_claimed")
+	ClaimBooked = assemble("claim_booked", keyParts, "key_claimed", "decide_key")
+	ClaimEnd    = assemble("claim_end", keyParts, "key_claimed")
+	ClaimForced = assemble("claim_forced", keyParts, "touch_key")
+	ClaimSettle = assemble("claim_settle", keyParts, "settle_key")
+	Charge      = assemble("charge", []string{"clock", "limit"})
+	Reserve     = assemble("reserve", leaderParts, "pool_subject")
+	Unreserve   = assemble("unreserve", leaderParts)
+	Note        = assemble("note", []string{"clock"})
+	Enlist      = assemble("enlist", []string{"clock", "bounds", "pool_index"})
+	Plan        = assemble("plan", []string{"clock", "pool_looks"})
+	Ship        = assemble("ship", []string{"clock"})
+	Shipped     = assemble("shipped", []string{"bounds"})
+	Publish     = assemble("publish", []string{"bounds", "pool_outbox"})
+)
+
 // All lists the scripts.
 func All() []*Script {
-	return []*Script{Decide, Settle, SlotRead, SlotChange, SlotRelease, Touch, Look, Apply, Due, Lead, Resign, Epoch}
+	return []*Script{Decide, Settle, SlotRead, SlotChange, SlotRelease, Touch, Look, Apply, Due, Lead, Resign, Epoch,
+		Claim, ClaimHold, ClaimBooked, ClaimEnd, ClaimForced, ClaimSettle, Charge, Reserve, Unreserve, Note,
+		Enlist, Plan, Ship, Shipped, Publish}
 }
 
 // assemble puts the parts in front of an entry. The first line makes Redis refuse

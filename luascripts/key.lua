@@ -1,8 +1,9 @@
 -- The key record is a hash of its own: v, st (running, done, unknown), own (the
 -- attempt that owns it), hold, fp (fingerprint), sc (scope hash), lease (until when
 -- the owner is awaited), exp (when the key is forgotten), wait (until when twins
--- wait), ans (the stored answer). Beside it, under the same hash tag, the owner
--- leaves its answer for waiting twins: a string expires|scope hash|answer.
+-- wait), ans (the stored answer), and on a cluster by (the call that claimed it). Beside
+-- it, under the same hash tag, the owner leaves its answer for waiting twins: a string
+-- expires|scope hash|answer.
 
 local function key_load(key, now)
   local got = redis.call('HMGET', key, 'v', 'st', 'own', 'hold', 'fp', 'sc', 'lease', 'exp', 'wait')
@@ -52,6 +53,11 @@ local function key_wait(rec, wait)
   if wait > 0 and rec.now + wait > rec.wait then
     redis.call('HSET', rec.key, 'wait', int(rec.now + wait))
   end
+end
+
+-- Wakes the twins.
+local function key_tell(rec, channel)
+  if rec.wait > rec.now then redis.call('PUBLISH', channel, rec.key) end
 end
 
 local function key_leave_answer(rec, key, answer, channel)

@@ -2,14 +2,15 @@
 -- (gate/store, "Truth").
 --
 -- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
---       8 lease of the slot's looks  9 tombstone of this look  10 epoch
+--       8 lease of the slot's looks  9 tombstone of this look  10 epoch; on a cluster
+--       KEYS[1]: the store has asked the shard for its run
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed)  3 channel of notices
 --       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 truth 1 total|2 remaining
 --       8 hold_ttl, ms  9 look id  10 lag, ms  11 lease, ms, 0 none  12 force 0|1
 --       13 not needed where one was made for so long, ms, 0 needed  14 run
 -- Reply busy in ms, known 0|1, born in µs, at in µs, open units, admitted, refunded,
 --       marked 0|1. All are strings. A copy of the call reads anew, as long as the look
---       has not been applied, and prolongs nothing.
+--       has not been applied, and prolongs nothing. On a cluster as slot_reply says.
 
 local now, us = clock(ARGV[1])
 local id, lag, lease, force = ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12] == '1'
@@ -64,11 +65,11 @@ local busy = kept_off()
 if s.known then slot_lapse(s, ARGV[6] == '1') end
 if busy > 0 then
   slot_save(s, us, tonumber(ARGV[5]))
-  return { int(busy), '0', '0', '0', '0', '0', '0', '0' }
+  return slot_reply(s, us, { int(busy), '0', '0', '0', '0', '0', '0', '0' })
 end
 take_lease()
-if not s.known then return { '0', '0', '0', int(us), '0', '0', '0', '0' } end
+if not s.known then return slot_reply(s, us, { '0', '0', '0', int(us), '0', '0', '0', '0' }) end
 if s.v.born == 0 then s.v.born, s.retold = us, true end
 local open = s.held - s.v.pending + booked_lately()
 slot_save(s, us, tonumber(ARGV[5]))
-return { '0', '1', int(s.v.born), int(us), int(open), int(s.adm), int(s.ref), s.full > 0 and '1' or '0' }
+return slot_reply(s, us, { '0', '1', int(s.v.born), int(us), int(open), int(s.adm), int(s.ref), s.full > 0 and '1' or '0' })

@@ -39,7 +39,7 @@ local function settle_cancel(d, r, s)
   end
 
   r.state = h and h.state or d.hold ~= '' and finished(s.now, d.hold_grave, d.hold_grave) or ''
-  if finished(s.now, d.attempt_grave, d.attempt_grave) then return end
+  if finished(s.now, d.attempt_grave, d.attempt_grave) then return settle_again(d, s, h) end
   r.applied = true
   if s.known then finish(d.attempt_grave, '', s.now) end
   if running then
@@ -56,7 +56,7 @@ local function settle_cancel(d, r, s)
       cancel()
     end
     r.state = h.state
-    pool_note(d, h, s.now)
+    pool_note(d, s, h)
   end
   if r.look then truth_ask(s) end
 end

@@ -1,15 +1,21 @@
 -- The key's part of settle: only its owner completes or releases it. r is what the
 -- slot's part found. With no slot (a guard) the key alone tells whether the attempt
--- has been settled.
+-- has been settled. apart: the slot's part was a call of its own, on another shard, and
+-- may have been made before; what it found is followed whether it applied just now or not.
 
-local function settle_key(d, r, rec, answer_key, gated)
+local function settle_key(d, r, rec, answer_key, gated, apart)
   local owned = rec.owner == d.id and rec.state ~= 'done'
   if not gated then
     r.applied = owned or rec.owner ~= d.id and not finished(rec.now, d.attempt_grave, d.attempt_grave)
     if d.outcome == 'unknown' and rec.state == 'unknown' then r.applied = false end
   end
-  if not r.applied then return end
-  local unknown = d.outcome == 'unknown' or d.books and r.state == 'unknown'
+  if not r.applied and not apart then return end
+  local unknown = d.outcome == 'unknown' or d.books and (r.state == 'unknown' or r.state == 'held')
+  local unanswered = rec.fingerprint == d.fingerprint and (rec.state == 'unknown' or rec.overdue)
+  -- The booking may have been answered after another request took the key over, which
+  -- must not forward then, and finds its hold confirmed (H21).
+  local booked = apart and gated and (d.outcome == 'booked' or d.outcome == 'duplicate')
+    and rec.state ~= 'done' and (rec.hold == d.hold or unanswered)
   if owned then
     key_leave_answer(rec, answer_key, d.answer, d.channel)
     if unknown then
@@ -19,11 +25,13 @@ local function settle_key(d, r, rec, answer_key, gated)
     else
       redis.call('DEL', rec.key)
     end
-  elseif d.keep and not unknown and (rec.state == 'none' or r.unseen and rec.fingerprint == d.fingerprint
-    and (rec.state == 'unknown' or rec.overdue)) then
+  elseif d.keep and not unknown and (rec.state == 'none' or booked or r.unseen and unanswered) then
     -- Lost, or written back after an outage: over none or unknown only.
     key_write(rec, d.key_ttl, { 'st', 'done', 'own', d.id, 'hold', d.hold, 'fp', d.fingerprint,
       'sc', d.scope, 'lease', '0', 'wait', '0', 'ans', d.answer })
+    key_tell(rec, d.channel)
   end
-  if not gated and not unknown then finish(d.attempt_grave, '', rec.now) end
+  -- A record that stays keeps late copies of the decide out by itself.
+  local stays = apart and owned and d.keep
+  if not unknown and (apart and not stays or not gated) then finish(d.attempt_grave, '', rec.now) end
 end

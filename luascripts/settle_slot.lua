@@ -34,7 +34,9 @@ local function settle_reference(d, s, h)
   if d.reference == '' or not named or not hold_is_booked(h) then return end
   local note = slot_note(s, h.id)
   note.reference, note.changed = d.reference, true
-  redis.call('SET', d.reference_key, h.id .. '|' .. s.k.name, 'PX', int(d.retain))
+  if d.reference_key then
+    redis.call('SET', d.reference_key, h.id .. '|' .. s.k.name, 'PX', int(d.retain))
+  end
 end
 
 local function settle_unknown(d, s, h, i)
@@ -87,11 +89,22 @@ local function settle_unseen(d, r, s)
     slot_move(s, h, after, d.outcome)
     settle_reference(d, s, h)
     r.state, r.oversold = after, math.min(h.units, slot_over(s, d.capacity))
-    pool_note(d, h, s.now)
+    pool_note(d, s, h)
   else
     finish(d.hold_grave, '', s.now)
   end
   if d.id ~= d.hold or not booked then finish(d.attempt_grave, r.state, s.now) end
+end
+
+-- The attempt was settled before. What had to be carried to the pool's shard then may not
+-- have got there; h is nil where the hold is finished.
+local function settle_again(d, s, h)
+  if d.pool_subject then return end
+  if h then
+    pool_note(d, s, h)
+  elseif d.max_per_subject > 0 and d.subject ~= '' then
+    pool_tell(s, d.hold, d.subject, 0, COPY_WINDOW)
+  end
 end
 
 local function settle_slot(d, r, s)
@@ -101,10 +114,10 @@ local function settle_slot(d, r, s)
     local state = finished(s.now, d.hold_grave, d.attempt_grave)
     if not state then return settle_unseen(d, r, s) end
     r.state = state
-    return
+    return settle_again(d, s)
   end
   r.state = h.state
-  if not i or d.outcome == 'unknown' and h.attempts[i].lease == 0 then return end
+  if not i or d.outcome == 'unknown' and h.attempts[i].lease == 0 then return settle_again(d, s, h) end
 
   r.applied = true
   s.freed = true
@@ -116,5 +129,5 @@ local function settle_slot(d, r, s)
     settle_answered(d, r, s, h, i)
   end
   r.state = h.state
-  pool_note(d, h, s.now)
+  pool_note(d, s, h)
 end

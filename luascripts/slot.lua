@@ -7,12 +7,13 @@
 --   d   gate:until,gate:until,…  of gates that passed requests by (only while any)
 --   v   what is known of truth                 (truth.lua; only in pools with a source)
 --   c   cancels and confirms that run          (cancel.lua; only while any)
+--   g   how far the ledger was shipped         (ship.lua; only on a cluster)
 --
 --   exp    when the idle slot is dropped         conf   units of confirmed holds
 --   held   units of held, pending, unknown ones  adm    units ever admitted
 --   ref    units ever returned by failures       rel    the release counter
 --   ver    grows with every change               qw     until when somebody waits here
---   idx    when the pool's index last heard of the slot
+--   idx    when the pool's index last heard of the slot; on a cluster the gates see to it
 --   closed 0 or 1   own capacity, "" as configured   opens at, "" as configured
 --
 -- Beside these stand h:ID and f:ID (hold.lua), t:ID (the hold an adopting attempt goes
@@ -33,11 +34,17 @@ local SLOT_OPERATOR = '^(%d)|(-?%d*)|(%d*)$'
 local KEPT_ZONE = 2 ^ 51
 local CONFIRMED_ZONE = 2 ^ 52
 
+-- A key, or nil where KEYS[1] stands for it: on a cluster, where what it names is on
+-- another shard.
+local function key_here(key)
+  if key ~= KEYS[1] then return key end
+end
+
 -- The keys of the slot that KEYS begins with in every script of a slot: its own, those
 -- of its pool, the channel of notices and the slot's own text.
 local function slot_keys(name)
-  return { hash = KEYS[1], due = KEYS[2], run = KEYS[3], log = KEYS[4], index = KEYS[5], outbox = KEYS[6],
-    looks = KEYS[7], channel = ARGV[3], name = name }
+  return { hash = KEYS[1], due = KEYS[2], run = KEYS[3], log = KEYS[4], index = key_here(KEYS[5]),
+    outbox = key_here(KEYS[6]), looks = key_here(KEYS[7]), channel = ARGV[3], name = name }
 end
 
 local function slot_torn(s)
@@ -82,12 +89,17 @@ local function slot_undirty(s)
   if s.kind == TRUTH_REMAINING then s.run, s.verified = 'none', true end
 end
 
+-- A slot of which nothing is known or changes.
+local function slot_untouched(k)
+  return { k = k, rel = 0, entries = {}, pooled = {} }
+end
+
 -- kind is how truth is known (truth.lua). Fields named in extra are fetched along.
 local function slot_load(k, now, kind, extra)
   local got = redis.call('HMGET', k.hash, 's', 'm', 'o', 'r', 'd', 'v', 'c', unpack(extra))
   local s = {
     k = k, now = now, kind = kind, known = false, fields = {}, holds = {}, subjects = {}, attempts = {},
-    entries = {}, notes = {}, cancels = {},
+    entries = {}, notes = {}, cancels = {}, pooled = {},
     exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
     full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
     run = RUN_CHANGED == '0' and RUN or 'none', dirty = {},
@@ -110,6 +122,7 @@ local function slot_load(k, now, kind, extra)
     end
   end
   if kind ~= NO_TRUTH then s.v = truth_unpack(got[6], k.hash) end
+  if run_is_another_shards(s.run) then s.run, s.verified = RUN, true end
   for i, name in ipairs(extra) do s.fields[name] = got[i + 7] end
   return s
 end

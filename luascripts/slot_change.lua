@@ -10,7 +10,7 @@
 --       10 closed: "" stays, 0 or 1  11 opens at: "" stays, "clear" the pool's, or ms
 --       12 verify 0|1  13 run
 -- Reply slot_view.lua. A copy of the call changes nothing and sees the slot as it
---       is by then.
+--       is by then. On a cluster as slot_reply says.
 
 local now, us = clock(ARGV[1])
 local retain = tonumber(ARGV[5])
@@ -31,4 +31,4 @@ if not finished(now, KEYS[8], KEYS[8]) then
   finish(KEYS[8], '', now)
 end
 slot_save(s, us, retain)
-return slot_view(s, tonumber(ARGV[7]))
+return slot_reply(s, us, slot_view(s, tonumber(ARGV[7])))

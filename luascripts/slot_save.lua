@@ -10,16 +10,20 @@ local function slot_hold_score(s, h)
   return h.expires
 end
 
--- Notes the slot in its pool's index, on its creation and now and then, and drops
--- some that have long been idle. Scores are microseconds, so that they differ.
+-- Notes the slot in its pool's index, on its creation and now and then.
 local function slot_touch_index(s, us, retain)
-  if s.now - s.idx < INDEX_TOUCH then return end
+  if not s.k.index or s.now - s.idx < INDEX_TOUCH then return end
   s.idx = s.now
-  redis.call('ZADD', s.k.index, int(us), s.k.name)
-  redis.call('PEXPIRE', s.k.index, int(retain + 2 * INDEX_TOUCH))
-  local idle = redis.call('ZRANGEBYSCORE', s.k.index, '-inf',
-    int(us - (retain + 2 * INDEX_TOUCH) * 1000), 'LIMIT', 0, INDEX_TRIM)
-  if #idle > 0 then redis.call('ZREM', s.k.index, unpack(idle)) end
+  index_note(s.k.index, s.k.name, us, retain)
+end
+
+-- Plans the slot's look, or has the gate plan it.
+local function slot_plan(s, due, retain)
+  if s.k.looks then
+    looks_plan(s.k.looks, s.k.name, due, retain)
+  else
+    s.planned = due
+  end
 end
 
 local function slot_write_holds(s, set, unset)
@@ -71,24 +75,19 @@ local function slot_save_truth(s, us, retain, set)
     set[#set + 1] = 'v'
     set[#set + 1] = truth_pack(v)
   end
-  if not s.plan then return end
-  if v.due == 0 then
-    redis.call('ZREM', s.k.looks, s.k.name)
-  else
-    redis.call('ZADD', s.k.looks, int(v.due), s.k.name)
-    redis.call('PEXPIRE', s.k.looks, int(retain))
-  end
+  if s.plan then slot_plan(s, v.due, retain) end
 end
 
--- Every transition stands in the slot's ledger, and in the pool's outbox with the name
--- of the slot.
+-- Every transition stands in the slot's ledger, and in the pool's outbox. On a cluster
+-- the gates carry it there, and until then it is not trimmed.
 local function slot_write_entries(s, retain)
   if #s.entries == 0 then return end
+  local length = s.k.outbox and LEDGER_LENGTH or LEDGER_UNSHIPPED
   for _, entry in ipairs(s.entries) do
-    redis.call('XADD', s.k.log, 'MAXLEN', '~', LEDGER_LENGTH, '*', unpack(entry))
-    redis.call('XADD', s.k.outbox, 'MAXLEN', '~', OUTBOX_LENGTH, '*', 'n', s.k.name, unpack(entry))
+    redis.call('XADD', s.k.log, 'MAXLEN', '~', length, '*', unpack(entry))
+    if s.k.outbox then outbox_add(s.k.outbox, s.k.name, entry) end
   end
-  redis.call('PEXPIRE', s.k.outbox, int(retain))
+  if s.k.outbox then redis.call('PEXPIRE', s.k.outbox, int(retain)) end
 end
 
 -- Writes what has changed. A slot's keys live and go together, so all of them get
@@ -175,4 +174,17 @@ local function slot_save(s, us, retain)
   if s.by_operator or s.dirtied or s.announced or s.freed and s.qw > s.now then
     redis.call('PUBLISH', s.k.channel, s.k.hash)
   end
+end
+
+-- What a script of a slot replies: as it is, or, on a cluster, with what the gate must
+-- carry to other shards: the slot's time in µs, when its look is due in ms ("" as it was,
+-- 0 not), whether there are ledger entries to be shipped 0|1, and for each hold of which
+-- the pool is to know its id, subject hash, units (0 finished) and for how long, ms.
+local function slot_reply(s, us, reply)
+  if s.k.index then return reply end
+  local told = { reply, int(us), s.planned and int(s.planned) or '', #s.entries > 0 and '1' or '0' }
+  for _, note in ipairs(s.pooled) do
+    for _, value in ipairs(note) do told[#told + 1] = value end
+  end
+  return told
 end

@@ -1,8 +1,7 @@
 -- Who has what: on a slot, a field u:HASH of "booked|id,id,…" (how many confirmed and
 -- pending holds, and the ids of those that are open or have an attempt unanswered) and
--- a field w:HASH of the ids of its booked holds, up to SUBJECT_SCAN; over a pool, a hash
--- of its own, hold id → units:expires. The pool's entries expire by themselves, so that
--- a lapse in another slot's script need not reach them.
+-- a field w:HASH of the ids of its booked holds, up to SUBJECT_SCAN; over a pool, what
+-- pool_subject.lua says.
 
 local function slot_subject(s, hash)
   local subject = s.subjects[hash]
@@ -64,33 +63,25 @@ local function slot_subject_list(s, h, listed)
   end
 end
 
--- Units the subject has in the pool, leaving out one hold; expired entries go.
-local function pool_units(key, now, but)
-  local units, expired = 0, {}
-  local entries = redis.call('HGETALL', key)
-  for i = 1, #entries, 2 do
-    local n, expires = string.match(entries[i + 1], '^(%d+):(%d+)$')
-    if not n or tonumber(expires) <= now then
-      expired[#expired + 1] = entries[i]
-    elseif entries[i] ~= but then
-      units = units + tonumber(n)
-    end
-  end
-  if #expired > 0 then redis.call('HDEL', key, unpack(expired, 1, math.min(#expired, 1000))) end
-  return units
+-- Has the gate note that a hold counts for so long, or, with 0 units, no longer.
+local function pool_tell(s, id, subject, units, ttl)
+  s.pooled[#s.pooled + 1] = { id, subject, int(units), int(ttl) }
 end
 
 -- Notes what became of a hold. d says whether the pool counts at all
--- (max_per_subject), under which key (pool_subject) and for how long.
-local function pool_note(d, h, now)
+-- (max_per_subject), under which key (pool_subject; nil where it is on another shard)
+-- and for how long.
+local function pool_note(d, s, h)
   if d.max_per_subject == 0 or h.subject == '' then return end
   if hold_is_finished(h) then
+    if not d.pool_subject then return pool_tell(s, h.id, h.subject, 0, COPY_WINDOW) end
     redis.call('HDEL', d.pool_subject, h.id)
     return
   end
   local lapses = not d.keep_unknown
   if h.state == 'pending' then lapses = d.truth == TRUTH_REMAINING end
-  local expires = lapses and h.expires > KEPT and h.expires or now + d.retain
+  local expires = lapses and h.expires > KEPT and h.expires or s.now + d.retain
+  if not d.pool_subject then return pool_tell(s, h.id, h.subject, h.units, math.max(1, expires - s.now)) end
   redis.call('HSET', d.pool_subject, h.id, int(h.units) .. ':' .. int(expires))
   redis.call('PEXPIRE', d.pool_subject, int(d.retain))
 end

@@ -4,7 +4,7 @@
 --
 -- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
 --       8 tombstone of this call, then for each request: tombstone of its id, subject in the pool, key record
---       A key that plays no part is a placeholder.
+--       A key that plays no part is a placeholder; on a cluster, KEYS[1].
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed)  3 channel of notices
 --       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 gate
 --       8 how long the mark stands, ms (0 ends it)  9 truth 0 none|1 total|2 remaining, then for each request: id, hold id,
@@ -12,7 +12,9 @@
 --       max_per_subject, scope hash, fingerprint, keyed 0|1, key ttl in ms; the last
 --       is the run
 -- Reply how many requests were registered, a string. A copy of the call changes
---       nothing: it may come after the mark was ended, or set anew.
+--       nothing: it may come after the mark was ended, or set anew. On a cluster, as
+--       slot_reply says, and a list: behind it the ids of the requests that have not been
+--       answered, each with its hold: their keys are to be claimed (claim_forced.lua).
 
 local now, us = clock(ARGV[1])
 local retain, keep_unknown, gate, lease = tonumber(ARGV[5]), ARGV[6] == '1', ARGV[7], tonumber(ARGV[8])
@@ -23,7 +25,7 @@ local function request(k, a)
     id = ARGV[a], hold = ARGV[a + 1], units = tonumber(ARGV[a + 2]), subject = ARGV[a + 3], text = ARGV[a + 4],
     hold_ttl = tonumber(ARGV[a + 5]), lease = tonumber(ARGV[a + 6]), max_per_subject = tonumber(ARGV[a + 7]),
     scope = ARGV[a + 8], fingerprint = ARGV[a + 9], keyed = ARGV[a + 10] == '1', key_ttl = tonumber(ARGV[a + 11]),
-    retain = retain, keep_unknown = keep_unknown, grave = KEYS[k], pool_subject = KEYS[k + 1], record = KEYS[k + 2],
+    retain = retain, keep_unknown = keep_unknown, grave = KEYS[k], pool_subject = key_here(KEYS[k + 1]), record = key_here(KEYS[k + 2]),
   }
 end
 
@@ -41,14 +43,6 @@ local function hold_for(f)
   return h or slot_new_hold(s, f.hold, f.units, f.subject, f.text, f.fingerprint, f.scope)
 end
 
-local function claim_key(f, hold)
-  local rec = key_load(f.record, now)
-  local unanswered = rec.state == 'unknown' or rec.overdue
-  if rec.state == 'none' or unanswered and rec.fingerprint == f.fingerprint then
-    key_claim(rec, f.id, hold, f.fingerprint, f.scope, f.lease, f.key_ttl)
-  end
-end
-
 local function register(f)
   local h = not known(f) and hold_for(f)
   if not h then return 0 end
@@ -56,14 +50,31 @@ local function register(f)
   slot_start_attempt(s, h, f.id, f.lease)
   slot_move(s, h, 'held', 'forced')
   redis.call('ZADD', s.k.run, int(now + f.lease), f.id)
-  pool_note(f, h, now)
-  if f.keyed then claim_key(f, h.id) end
+  if f.pool_subject then pool_note(f, s, h) end
+  if f.keyed and f.record then claim_forced(key_load(f.record, now), f, h.id) end
   return 1
 end
 
-local registered = 0
+-- What the gate must carry to other shards, of all requests: it may not have got there
+-- when an earlier copy registered them.
+local function reply(registered, forced)
+  if s.k.index then return int(registered) end
+  local unanswered = { int(registered) }
+  for _, f in ipairs(forced) do
+    local h = slot_hold(s, f.hold)
+    if h then pool_note(f, s, h) end
+    if h and hold_attempt(h, f.id) then
+      unanswered[#unanswered + 1] = f.id
+      unanswered[#unanswered + 1] = h.id
+    end
+  end
+  return slot_reply(s, us, unanswered)
+end
+
+local registered, forced = 0, {}
+for i = 0, (#KEYS - 8) / 3 - 1 do forced[#forced + 1] = request(9 + 3 * i, 10 + 12 * i) end
 if not finished(now, KEYS[8], KEYS[8]) then
-  for i = 0, (#KEYS - 8) / 3 - 1 do registered = registered + register(request(9 + 3 * i, 10 + 12 * i)) end
+  for _, f in ipairs(forced) do registered = registered + register(f) end
   if lease > 0 then
     s.dirty[gate], s.dirtied = now + lease, true
     if s.v then s.v.at, s.retold = us, true end -- looks under way know nothing of this
@@ -74,4 +85,4 @@ if not finished(now, KEYS[8], KEYS[8]) then
   if s.dirtied then finish(KEYS[8], '', now) end
   slot_save(s, us, retain)
 end
-return int(registered)
+return reply(registered, forced)

@@ -31,7 +31,7 @@ local function truth_unpack(packed, key)
   if not cap then error({ err = 'SCHEMA ' .. key .. ' has a state of truth that no gate wrote' }) end
   return {
     cap = tonumber(cap), total = tonumber(total), at = tonumber(at), checked = tonumber(checked),
-    failed = failed, fence = tonumber(fence), born = tonumber(born), due = tonumber(due),
+    failed = run_is_another_shards(failed) and RUN or failed, fence = tonumber(fence), born = tonumber(born), due = tonumber(due),
     asked = tonumber(asked), moved = tonumber(moved), looking = tonumber(looking),
     pending = tonumber(pending), hot = tonumber(hot), refresh = tonumber(refresh),
   }

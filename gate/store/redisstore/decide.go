@@ -94,7 +94,7 @@ func (s *Store) encodeDecide(n *names, d *store.Decide) *call {
 	args = appendLimit(args, d.ClientLimit, clientLimit != none)
 	args = appendLimit(args, d.SlotLimit, slotLimit != none)
 	args = append(args, int(d.Action), d.Target, flag(d.Unreferenced),
-		int(d.Truth), millis(d.Hot), millis(d.Refresh), flag(d.Blind))
+		int(d.Truth), millis(d.Hot), millis(d.Refresh), flag(d.Blind), "", flag(false), flag(false))
 	return &call{op: "decide", script: luascripts.Decide, args: args, keys: slot.with(
 		tombstone, callTombstone, slotLimit, poolSubject, record, awaited, subjectLimit, clientLimit,
 		targetTombstone)}
