@@ -3,7 +3,7 @@ package testbed
 import (
 	"bufio"
 	"bytes"
-	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -14,9 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 // RedisServer is a redis-server that belongs to one test: one of its own, or a
@@ -24,19 +21,20 @@ import (
 // the test is. Addr may be called at any time; the other methods by one
 // goroutine at a time.
 type RedisServer struct {
-	t       testing.TB
-	binary  string
-	dir     string
-	hosts   hosts
-	port    int
-	cluster bool     // whether it is a node of a Cluster
-	busPort int      // where such nodes talk to each other
-	config  string   // path of the configuration file that it keeps itself, if it has one
-	args    []string // of the command line, where they win over config
-	child   *process
-	frozen  bool
-	proxy   *RedisProxy               // before it, if any
-	rewrite func(reply []byte) []byte // of that proxy
+	t         testing.TB
+	binary    string
+	dir       string
+	hosts     hosts
+	port      int
+	cluster   bool     // whether it is a node of a Cluster
+	busPort   int      // where such nodes talk to each other
+	config    string   // path of the configuration file that it keeps itself, if it has one
+	args      []string // of the command line, where they win over config
+	child     *process
+	frozen    bool
+	authority []byte                    // who signed its certificate, in PEM; nil without TLS
+	proxy     *RedisProxy               // before it, if any
+	rewrite   func(reply []byte) []byte // of that proxy
 }
 
 // Redis starts redis-server on a free loopback port and returns once it
@@ -106,7 +104,12 @@ func (r *RedisServer) start() error {
 	}
 	args = append(args, "--bind")
 	args = append(args, r.hosts.bound()...)
-	args = append(args, "--port", strconv.Itoa(r.port), "--dir", r.dir, "--save", "", "--appendonly", "no")
+	port := "--port"
+	if r.authority != nil {
+		args = append(args, port, "0")
+		port = "--tls-port"
+	}
+	args = append(args, port, strconv.Itoa(r.port), "--dir", r.dir, "--save", "", "--appendonly", "no")
 	if r.cluster {
 		args = append(args, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(r.busPort))
 	}
@@ -126,6 +129,9 @@ func (r *RedisServer) ping() error {
 		return err
 	}
 	defer conn.Close()
+	if config := r.tlsConfig(); config != nil {
+		conn = tls.Client(conn, config)
+	}
 	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
 		return err
 	}
@@ -151,20 +157,6 @@ func (r *RedisServer) ping() error {
 		return fmt.Errorf("port %d is served by another process", r.port)
 	}
 	return nil
-}
-
-// commandTimeout is how long a running server may take to answer this package.
-const commandTimeout = 5 * time.Second
-
-// do sends one command over a connection of its own, past any proxy.
-func (r *RedisServer) do(args ...any) *redis.Cmd {
-	client := redis.NewClient(&redis.Options{
-		Addr: r.directAddr(), Protocol: 2, MaxRetries: -1, DialerRetries: 1,
-		DialTimeout: commandTimeout, ReadTimeout: commandTimeout, DisableIdentity: true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
-	defer client.Close()
-	return client.Do(context.Background(), args...)
 }
 
 // Addr returns the host:port that clients connect to: the server's own, or that
@@ -239,22 +231,5 @@ func (r *RedisServer) RestartWithData() {
 	}
 	if err := r.start(); err != nil {
 		r.t.Fatal(err)
-	}
-}
-
-// Flush deletes all data of the server, as an operator might. Its replicas
-// follow; cached scripts stay.
-func (r *RedisServer) Flush() {
-	r.t.Helper()
-	if err := r.do("FLUSHALL").Err(); err != nil {
-		r.t.Fatalf("testbed: FLUSHALL at %s: %v", r.Addr(), err)
-	}
-}
-
-// FlushScripts empties the script cache. Replicas keep theirs.
-func (r *RedisServer) FlushScripts() {
-	r.t.Helper()
-	if err := r.do("SCRIPT", "FLUSH").Err(); err != nil {
-		r.t.Fatalf("testbed: SCRIPT FLUSH at %s: %v", r.Addr(), err)
 	}
 }

@@ -112,3 +112,20 @@ func TestRedisFrozenAnswersNothingUntilResumed(t *testing.T) {
 		}
 	}
 }
+
+func TestRedisRestartsWithData(t *testing.T) {
+	server := Redis(t, "--appendonly", "yes")
+	client := dial(t, server.Addr())
+	for range 100 {
+		client.Incr(t.Context(), "n")
+	}
+	server.RestartWithData()
+	client = dial(t, server.Addr())
+	if n := value(t, client, "n"); n != 100 {
+		t.Errorf("n is %d, want the 100 that were acknowledged", n)
+	}
+	server.Restart()
+	if n := value(t, dial(t, server.Addr()), "n"); n != 0 {
+		t.Errorf("n is %d after Restart, want no data", n)
+	}
+}

@@ -6,21 +6,6 @@ import (
 	"strings"
 )
 
-// info returns the fields of one section of INFO.
-func (r *RedisServer) info(section string) (map[string]string, error) {
-	text, err := r.do("INFO", section).Text()
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[string]string)
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			found[name] = value
-		}
-	}
-	return found, nil
-}
-
 // leads returns nil if the server is a master.
 func (r *RedisServer) leads() error {
 	info, err := r.info("replication")
