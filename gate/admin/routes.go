@@ -42,6 +42,8 @@ func (s *Server) routes() http.Handler {
 	open := []resource{
 		{"/healthz", methods{"GET": s.healthz}},
 		{"/readyz", methods{"GET": s.readyz}},
+		{"/", methods{"GET": s.dashboardPage}},
+		{"/dashboard/{file}", methods{"GET": s.dashboardPage}},
 	}
 	guarded := []resource{
 		{"/metrics", methods{"GET": s.metrics.ServeHTTP}},
@@ -55,7 +57,6 @@ func (s *Server) routes() http.Handler {
 		{"/v1/slots/{pool}/{slot}/resync", methods{"POST": s.resyncSlot}},
 		{"/v1/slots/{pool}/{slot}/ledger", methods{"GET": s.getLedger}},
 		{"/v1/reload", methods{"POST": notAvailable}},
-		{"/", methods{"GET": notAvailable}},
 	}
 	behindGuard := s.access.guard(dispatch(guarded, http.HandlerFunc(notFound)))
 	all := dispatch(open, behindGuard)
