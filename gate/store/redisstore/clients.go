@@ -21,6 +21,9 @@ func (s *Store) clients(o Options) (first, fresh redis.UniversalClient) {
 	}
 	direct, again := o.direct(o.PoolSize), o.freshDirect()
 	direct.OnConnect, again.OnConnect = s.greet(s.server), s.greet(s.server)
+	if s.sentinels != nil {
+		direct.Dialer, again.Dialer = lazily(s.sentinels.connect), lazily(s.sentinels.connect)
+	}
 	return redis.NewClient(direct), redis.NewClient(again)
 }
 
@@ -31,7 +34,7 @@ func (o Options) direct(size int) *redis.Options {
 	}
 	return &redis.Options{
 		Network: network, Addr: o.Addresses[0],
-		Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLS,
+		Username: o.Username, Password: o.Password, DB: o.DB, Dialer: lazily(o.dialer()),
 		// Scripts are repeated by us, once and marked, or not at all.
 		MaxRetries: -1, DialerRetries: 1,
 		ContextTimeoutEnabled: true,
@@ -61,7 +64,7 @@ func (o Options) cluster(size int) *redis.ClusterOptions {
 	direct := o.direct(size)
 	return &redis.ClusterOptions{
 		Addrs:    o.Addresses,
-		Username: direct.Username, Password: direct.Password, TLSConfig: direct.TLSConfig,
+		Username: direct.Username, Password: direct.Password, Dialer: direct.Dialer,
 		// Redirections only: scripts opt out of the rest (type once).
 		MaxRedirects: 3, MinRetryBackoff: 5 * time.Millisecond, MaxRetryBackoff: 20 * time.Millisecond,
 		MaxRetries: direct.MaxRetries, DialerRetries: direct.DialerRetries,

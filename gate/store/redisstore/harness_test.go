@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -83,12 +84,12 @@ func TestTruthModel(t *testing.T) {
 }
 
 // harness opens two gates on an empty corner of one Redis.
-func harness(addr string) func(t *testing.T) *storetest.Harness {
+func harness(addr string, change ...func(*Options)) func(t *testing.T) *storetest.Harness {
 	corner := 0
 	return func(t *testing.T) *storetest.Harness {
 		corner++
-		prefix := withPrefix(fmt.Sprintf("corner-%d", corner))
-		one, other := openStore(t, addr, prefix), openStore(t, addr, prefix)
+		options := append(slices.Clip(change), withPrefix(fmt.Sprintf("corner-%d", corner)))
+		one, other := openStore(t, addr, options...), openStore(t, addr, options...)
 		return &storetest.Harness{Store: one, Other: other, Advance: func(d time.Duration) { advance(d, one, other) }}
 	}
 }

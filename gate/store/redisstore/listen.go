@@ -20,13 +20,17 @@ const (
 	longestPause = time.Second
 )
 
-// listen passes notices on to the watches until ctx ends, and connects again
-// whenever the connection is lost.
+// listen passes notices on to the watches until ctx ends.
 func (s *Store) listen(ctx context.Context) {
+	keepHearing(ctx, func() bool { return s.hear(ctx) })
+}
+
+// keepHearing hears again and again until ctx ends, at longer intervals while hear reports
+// that it could not.
+func keepHearing(ctx context.Context, hear func() bool) {
 	pause := firstRedial
 	for {
-		heard := s.hear(ctx)
-		if heard {
+		if hear() {
 			pause = firstRedial
 		}
 		timer := time.NewTimer(pause/2 + rand.N(pause))

@@ -291,6 +291,9 @@ func (s *Store) watchRun(ctx context.Context) {
 func (s *Store) checkRun(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
+	if s.sentinels != nil {
+		_, _ = s.sentinels.find(ctx) // it may be another server by now
+	}
 	cluster, ok := s.client.(*redis.ClusterClient)
 	if !ok {
 		_ = s.askOn(ctx, s.server, s.client.(*redis.Client))

@@ -70,9 +70,10 @@ type Store struct {
 
 	runs runs
 
-	client redis.UniversalClient // first attempts, and notices
-	fresh  redis.UniversalClient // second attempts: never reuses a connection
-	server *server               // the only one; nil on a cluster
+	client    redis.UniversalClient // first attempts, and notices
+	fresh     redis.UniversalClient // second attempts: never reuses a connection
+	server    *server               // the only one; nil on a cluster
+	sentinels *sentinels            // nil unless they name that
 
 	secret     secret
 	sealer     sealer
@@ -114,6 +115,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Mode != Cluster {
 		s.server = s.runs.at("")
 	}
+	if o.Mode == Sentinel {
+		s.sentinels = newSentinels(o)
+	}
 	s.client, s.fresh = s.clients(o)
 	s.secret.configure(o.Secret)
 	s.sealer.keys = keys
@@ -121,6 +125,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		defer close(s.stopped)
 		var background sync.WaitGroup
 		background.Go(func() { s.watchRun(listening) })
+		if s.sentinels != nil {
+			background.Go(func() { s.sentinels.follow(listening) })
+		}
 		s.listen(listening)
 		background.Wait()
 	}()
@@ -131,10 +138,12 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Mode == "" {
 		o.Mode = Standalone
 	}
-	if o.Mode != Standalone && o.Mode != Cluster {
-		return o, fmt.Errorf("store mode %q: use standalone or cluster", o.Mode)
-	}
-	if o.Mode == Cluster && o.DB != 0 {
+	switch {
+	case o.Mode != Standalone && o.Mode != Sentinel && o.Mode != Cluster:
+		return o, fmt.Errorf("store mode %q: use standalone, sentinel or cluster", o.Mode)
+	case o.Mode == Sentinel && o.MasterName == "":
+		return o, errors.New("store master name is missing: sentinels are asked for a master by its name")
+	case o.Mode == Cluster && o.DB != 0:
 		return o, fmt.Errorf("store db %d: a cluster has only db 0", o.DB)
 	}
 	if len(o.Addresses) == 0 {
@@ -196,6 +205,9 @@ func (s *Store) Close() error {
 	}
 	s.stop()
 	err := errors.Join(s.client.Close(), s.fresh.Close())
+	if s.sentinels != nil {
+		err = errors.Join(err, s.sentinels.close())
+	}
 	<-s.stopped
 	s.watches.end()
 	return err
