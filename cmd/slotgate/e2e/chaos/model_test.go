@@ -74,6 +74,8 @@ type terms struct {
 	seats int  // of the lesson
 	most  int  // bookings of it that may stand at once; more than seats where that is declared
 	twice bool // a student may be booked more than once
+	// forgetful: the store lost what it knew, or was not asked for a while.
+	forgetful bool
 }
 
 // slotModel is a lesson as a bounded counter of bookings by student:

@@ -1,0 +1,127 @@
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/slotgate/slotgate/cmd/legacybooking/booking"
+	"github.com/slotgate/slotgate/cmd/slotgate/e2e/stage"
+)
+
+// status is what a gate says of itself.
+type status struct {
+	Mode    string `json:"mode"`
+	Backlog int    `json:"settle_backlog"`
+	Lost    int64  `json:"settle_lost"`
+	failed  string
+}
+
+func (s status) unrest() string {
+	switch {
+	case s.failed != "":
+		return s.failed
+	case s.Mode != "normal" || s.Backlog != 0:
+		return fmt.Sprintf("mode %s, %d settlements wait", s.Mode, s.Backlog)
+	}
+	return ""
+}
+
+func (a *arena) status(i int) (s status) {
+	answer := stage.Send("GET", a.gate(i).Admin+"/v1/status", "")
+	if answer.Err != nil || answer.Status != http.StatusOK {
+		return status{failed: answer.String()}
+	}
+	if err := json.Unmarshal(answer.Body, &s); err != nil {
+		return status{failed: err.Error()}
+	}
+	return s
+}
+
+// slot reads a lesson's counters; found is false where the store has none.
+func (a *arena) slot(i, lesson int) (view stage.Slot, found bool, err error) {
+	answer := stage.Send("GET", fmt.Sprintf("%s/v1/slots/lessons/%d", a.gate(i).Admin, lesson), "")
+	switch {
+	case answer.Err != nil:
+		return view, false, answer.Err
+	case answer.Status == http.StatusNotFound:
+		return view, false, nil
+	case answer.Status != http.StatusOK:
+		return view, false, fmt.Errorf("slot %d: %v", lesson, answer)
+	}
+	return view, true, json.Unmarshal(answer.Body, &view)
+}
+
+// rest waits until nothing moves by itself any more: the gates go by their store,
+// everything is settled, no hold is open that will end, and the counters are the
+// database's.
+func (s *storm) rest() {
+	s.t.Helper()
+	s.arena.store.settled()
+	stage.Eventually(s.t, rested, s.unrest)
+}
+
+func (s *storm) unrest() string {
+	for i := range gates {
+		if what := s.arena.status(i).unrest(); what != "" {
+			return fmt.Sprintf("gate %d: %s", i, what)
+		}
+	}
+	for _, sale := range s.sales() {
+		if what := s.lessonUnrest(sale); what != "" {
+			return what
+		}
+	}
+	return ""
+}
+
+func (s *storm) lessonUnrest(sale booking.Sale) string {
+	slot, found, err := s.arena.slot(0, int(sale.Lesson))
+	switch {
+	case err != nil:
+		return err.Error()
+	case !found:
+		return "" // nothing is remembered, so nothing is wrong
+	}
+	kept := 0
+	for _, hold := range slot.Holds {
+		if hold.State == "unknown" && s.plan.keepUnknown {
+			kept++
+		}
+	}
+	switch {
+	case int(slot.Held) != kept:
+		return fmt.Sprintf("lesson %d has open holds: %v %v", sale.Lesson, slot, slot.Holds)
+	case slot.Available == nil && s.plan.truth:
+		return fmt.Sprintf("lesson %d is not looked at: %v", sale.Lesson, slot)
+	case s.plan.truth && *slot.Available != max(0, sale.Remain-slot.Held):
+		return fmt.Sprintf("lesson %d has %d left in the database, its slot says %v %v", sale.Lesson, sale.Remain, slot, slot.Holds)
+	}
+	return ""
+}
+
+// held is the units of a lesson that are kept for unanswered bookings.
+func (s *storm) held(lesson int) int {
+	slot, _, err := s.arena.slot(0, lesson)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return int(slot.Held)
+}
+
+// sales is what the database says of the storm's lessons.
+func (s *storm) sales() (own []booking.Sale) {
+	for _, sale := range s.arena.backend.Counts(s.t) {
+		if n := int(sale.Lesson) - s.first; n >= 0 && n < lessons {
+			own = append(own, sale)
+		}
+	}
+	return own
+}
+
+// goroutines of a gate.
+func (a *arena) goroutines(i int) int { return int(a.gate(i).Metric("go_goroutines")) }
+
+// quiet is the time a gate is given to end what belongs to requests that are over.
+const quiet = 10 * time.Second

@@ -1,0 +1,100 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+)
+
+// storm is one plan carried out.
+type storm struct {
+	t       *testing.T
+	plan    plan
+	arena   *arena
+	history *history
+	nemesis *nemesis
+	first   int // number of its first lesson
+	ledger  []entry
+}
+
+// run carries the plan out on lessons from first on, and judges what came of it.
+func (a *arena) run(t *testing.T, p plan, first int) {
+	t.Helper()
+	history := newHistory()
+	s := &storm{
+		t: t, plan: p, arena: a, history: history, first: first,
+		nemesis: &nemesis{arena: a, history: history},
+	}
+	defer s.tell()
+	ctx, stop := context.WithCancel(t.Context())
+	var crowd sync.WaitGroup
+	for number, steps := range p.clients {
+		crowd.Go(func() { newClient(number, a, history, first).run(ctx, steps) })
+	}
+	defer crowd.Wait()
+	defer stop()
+	s.nemesis.run(p.faults)
+	crowd.Wait()
+	s.rest()
+	s.finale(ctx)
+	s.judge()
+}
+
+// tell logs what is needed to understand a failure.
+func (s *storm) tell() {
+	if !s.t.Failed() {
+		return
+	}
+	s.t.Logf("again with: SLOTGATE_SEED=%d go test -race -run 'TestChaos$' ./cmd/slotgate/e2e/chaos\n%v", s.plan.seed, s.plan)
+	s.t.Logf("troubles %v; the store forgot: %v", s.nemesis.troubles, s.nemesis.forgot)
+	if path, err := s.write(); err != nil {
+		s.t.Error(err)
+	} else {
+		s.t.Logf("every call (kept with -artifacts): %s", path)
+	}
+}
+
+// finale books what the storm has left, as nobody disturbs it: where truth is known,
+// every seat that nobody holds can still be had, and not one more.
+func (s *storm) finale(ctx context.Context) {
+	s.t.Helper()
+	buyer := newClient(clients, s.arena, s.history, s.first)
+	defer buyer.web.CloseIdleConnections()
+	for _, sale := range s.sales() {
+		lesson := int(sale.Lesson)
+		held := s.held(lesson)
+		free := int(sale.Remain) - held
+		for n := range max(0, free) + 1 {
+			student := fmt.Sprint("late", n)
+			got := buyer.send(ctx, call{
+				client: clients, action: book, lesson: lesson, student: student, principal: student,
+				key: fmt.Sprintf("late-%d-%d", lesson, n), gate: n % gates,
+			})
+			if !s.plan.truth || !s.untroubled() {
+				continue
+			}
+			want := booked
+			if n >= max(0, free) {
+				want = soldOut
+			}
+			if v := got.verdict(); v != want && (want == booked || v != full) {
+				s.t.Errorf("at rest lesson %d has %d left and %d held; the buyer %d of these was told %v", lesson, sale.Remain, held, n+1, got)
+			}
+		}
+	}
+}
+
+// untroubled reports that every gate goes by its store.
+func (s *storm) untroubled() bool {
+	for i := range gates {
+		if s.arena.status(i).unrest() != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// rested is how long a storm may take to come to rest.
+const rested = 40 * time.Second

@@ -1,0 +1,122 @@
+package chaos
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// judge holds everything that is known of the storm against what is promised.
+func (s *storm) judge() {
+	s.t.Helper()
+	calls := s.history.all()
+	s.ledger = s.arena.ledger(s.history.epoch, s.first)
+	terms := s.terms(calls)
+	for _, fault := range slices.Concat(
+		answerFaults(calls, terms),
+		ledgerFaults(s.ledger, terms),
+		toldFaults(calls, s.ledger),
+	) {
+		s.t.Error(fault)
+	}
+	for _, sale := range s.sales() {
+		if sale.Remain != seats-sale.Seats {
+			s.t.Errorf("lesson %d has %d left after %d bookings", sale.Lesson, sale.Remain, sale.Bookings)
+		}
+	}
+	s.judgeOrder(calls, terms)
+}
+
+// terms are what the combination of this storm promises.
+func (s *storm) terms(calls []call) terms {
+	t := terms{seats: seats, most: seats, forgetful: s.nemesis.forgot}
+	degraded := slices.ContainsFunc(calls, func(c call) bool { return c.mode == "degraded" && c.decision != "store-down" })
+	t.forgetful = t.forgetful || degraded
+	if s.plan.constraints {
+		return t
+	}
+	switch {
+	case s.nemesis.forgot, degraded && s.plan.onStoreFailure == "pass":
+		// Nobody knows what is sold, or asks: the backend is the bound.
+		t.most, t.twice = math.MaxInt, true
+	case degraded && s.plan.onStoreFailure == "local":
+		// Each gate may sell its share of what it last knew to be left, in each
+		// outage, and knows only its own students.
+		most := float64(share * seats) // of one gate in one outage
+		t.most += gates * max(1, len(s.nemesis.troubles)) * int(most)
+		t.twice = true
+	}
+	return t
+}
+
+// judgeOrder asks porcupine whether the answers have an order in which each is right.
+func (s *storm) judgeOrder(calls []call, terms terms) {
+	s.t.Helper()
+	p := patience{hold: forever, look: forever, troubles: s.nemesis.troubles}
+	if !s.plan.keepUnknown {
+		p.hold = holdTTL + 3*time.Second
+	}
+	if s.plan.truth {
+		p.look = 3 * time.Second
+	}
+	for _, c := range calls {
+		if c.mode == "degraded" || c.decision == "store-down" {
+			p.troubles = append(p.troubles, window{c.began, c.ended + aftermath})
+		}
+	}
+	operations, err := p.operations(calls)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	model := slotModel(terms)
+	for _, lesson := range byLesson(operations) {
+		began := time.Now()
+		result, info := porcupine.CheckOperationsVerbose(model, lesson, time.Minute)
+		switch result {
+		case porcupine.Illegal:
+			s.t.Errorf("lesson %d: no order of these answers is right:%s", lesson[0].Input.(ask).lesson, stuck(lesson, info))
+		case porcupine.Unknown:
+			s.t.Logf("lesson %d: undecided after %v", lesson[0].Input.(ask).lesson, time.Since(began).Round(time.Second))
+		}
+	}
+}
+
+// stuck tells how far an order could be found, and what then had no place.
+func stuck(lesson []porcupine.Operation, info porcupine.LinearizationInfo) string {
+	var longest []porcupine.Operation
+	for _, partial := range info.PartialLinearizationsOperations()[0] {
+		if len(partial) > len(longest) {
+			longest = partial
+		}
+	}
+	placed := map[*answer]bool{}
+	for _, operation := range longest {
+		placed[operation.Output.(*answer)] = true
+	}
+	var b strings.Builder
+	for _, operation := range lesson {
+		c, isCall := operation.Metadata.(call)
+		if !isCall {
+			continue
+		}
+		mark := "  "
+		if !placed[operation.Output.(*answer)] {
+			mark = "✗ "
+		}
+		fmt.Fprintf(&b, "\n%s%v [%s]", mark, c, describe(operation.Input.(ask), operation.Output.(*answer)))
+	}
+	return b.String()
+}
+
+// write puts every call and the database's history into a file.
+func (s *storm) write() (path string, err error) {
+	path = filepath.Join(s.t.ArtifactDir(), fmt.Sprintf("seed-%d.txt", s.plan.seed))
+	text := fmt.Sprintf("%v\n\ncalls:%s\n\ndatabase:%s\n", s.plan, say(s.history.all()), say(s.ledger))
+	return path, os.WriteFile(path, []byte(text), 0o600)
+}
