@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -140,6 +141,8 @@ func (v *validator) store(p place) {
 		host, port, err := net.SplitHostPort(address)
 		if err != nil || !isHost(host) || !isPort(port) || port == "0" {
 			addresses.item(i).faultf("%q is not host:port, such as 127.0.0.1:6379", address)
+		} else if slices.Contains(s.Addresses[:i], address) {
+			addresses.item(i).faultf("%s is listed twice: keep one", address)
 		}
 	}
 	if s.Kind == "redis" {
@@ -150,6 +153,8 @@ func (v *validator) store(p place) {
 			addresses.faultf("has %d addresses, and mode standalone is one server: keep one", len(s.Addresses))
 		case s.Mode == "sentinel" && s.MasterName == "":
 			p.field("master_name").faultf("is required with mode sentinel")
+		case s.Mode != "sentinel" && s.MasterName != "":
+			p.field("master_name").faultf("is for mode sentinel, and mode is %s: take it out, or write mode: sentinel and the sentinels' addresses", s.Mode)
 		case s.Mode == "cluster" && s.DB != 0:
 			p.field("db").faultf("must be 0 with mode cluster: Redis Cluster has one database")
 		}

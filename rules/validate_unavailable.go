@@ -12,8 +12,7 @@ var unavailable = []struct {
 	used func(value any) bool
 	what string
 }{
-	{"store.mode", not("standalone"), "a mode other than standalone"},
-	{"store.tls", set, "tls"},
+	{"store.mode", is("cluster"), "mode: cluster"},
 	{"log.access", set, "the access log"},
 	{"tracing.otlp_endpoint", set, "tracing"},
 	{"pools.*.reject_cache", set, "reject_cache"},
@@ -27,8 +26,7 @@ func set(v any) bool {
 	return !value.IsZero() && (value.Kind() != reflect.Slice || value.Len() > 0)
 }
 
-func is(word any) func(any) bool  { return func(v any) bool { return v == word } }
-func not(word any) func(any) bool { return func(v any) bool { return v != word } }
+func is(word any) func(any) bool { return func(v any) bool { return v == word } }
 
 func (v *validator) unavailable(top place) {
 	for _, u := range unavailable {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -144,13 +145,20 @@ func openStore(config rules.StoreConfig, metrics *admin.Metrics, log *slog.Logge
 	if config.Kind == "memory" {
 		return memstore.New(memstore.Options{MaxMemory: int64(config.MaxMemory), Observe: metrics.StoreCall}), nil
 	}
+	var secure *tls.Config
+	if config.TLS {
+		secure = &tls.Config{MinVersion: tls.VersionTLS12} // the system's roots, the name in each address
+	}
 	redis, err := redisstore.Open(context.Background(), redisstore.Options{
-		Addresses: config.Addresses,
-		Username:  config.Username,
-		Password:  config.Password,
-		DB:        config.DB,
-		Prefix:    config.Prefix,
-		Secret:    config.Secret,
+		Mode:       redisstore.Mode(config.Mode),
+		Addresses:  config.Addresses,
+		MasterName: config.MasterName,
+		Username:   config.Username,
+		Password:   config.Password,
+		DB:         config.DB,
+		TLS:        secure,
+		Prefix:     config.Prefix,
+		Secret:     config.Secret,
 
 		EncryptKey:     config.EncryptKey,
 		EncryptOldKeys: config.EncryptOldKeys,
