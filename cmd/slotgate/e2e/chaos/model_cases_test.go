@@ -269,6 +269,24 @@ func TestTroubleExcuses(t *testing.T) {
 	}
 }
 
+// TestALookMayCountASeatTwice: for as long as it takes to look again, the gate may say
+// sold out too early, but no longer.
+func TestALookMayCountASeatTwice(t *testing.T) {
+	p := brief
+	p.twice = 500 * time.Millisecond
+	two := terms{seats: 2, most: 2}
+	var s scene
+	s.add(0, 10, book, "ann", booked)
+	s.add(400, 410, book, "bob", soldOut)
+	if got := check(t, two, p, s); got != porcupine.Ok {
+		t.Errorf("before the next look: %s", got)
+	}
+	s.add(600, 610, book, "bob", soldOut)
+	if got := check(t, two, p, s); got != porcupine.Illegal {
+		t.Errorf("after it: %s", got)
+	}
+}
+
 // TestManyUnknowns: a history with more unknown outcomes than a storm should have is
 // still judged, for what is right and for what is not.
 func TestManyUnknowns(t *testing.T) {

@@ -32,17 +32,18 @@ func (s *shelf) total() (n int) {
 	return n
 }
 
-// crowd is a set of students, by index.
-type crowd uint32
-
-func (c crowd) has(student int) bool { return c&(1<<student) != 0 }
+// crowd is who may be holding seats that are not booked.
+type crowd struct {
+	who   uint32 // students, a bit each
+	twice int    // seats that may have been counted twice
+}
 
 // with counts the seats that are booked or that one of the crowd may be holding: a
 // student holds one at most.
 func (s *shelf) with(c crowd) int {
-	n := bits.OnesCount32(uint32(c))
+	n := bits.OnesCount32(c.who) + c.twice
 	for student, seats := range s.seats {
-		if n += int(seats); seats > 0 && c.has(student) {
+		if n += int(seats); seats > 0 && c.who&(1<<student) != 0 {
 			n--
 		}
 	}
@@ -61,9 +62,9 @@ type ask struct {
 // answer is what it was told, with whatever else would justify a refusal.
 type answer struct {
 	verdict verdict
-	// holders are those who may have been holding a seat that they had not booked,
-	// one crowd for each moment of the call.
-	holders []crowd
+	// held is what may have been held beside what was booked, for each moment of the
+	// call.
+	held []crowd
 	// remembered: the gate may not know yet that the student's booking is cancelled,
 	// or speaks of the key.
 	remembered bool
@@ -137,8 +138,8 @@ func (t terms) step(s *shelf, a ask, told *answer) bool {
 	case taken:
 		return has
 	case soldOut:
-		for _, holders := range told.holders {
-			if s.with(holders) >= t.seats {
+		for _, held := range told.held {
+			if s.with(held) >= t.seats {
 				return true
 			}
 		}
@@ -185,8 +186,8 @@ func describe(a ask, told *answer) string {
 	text := fmt.Sprintf("%s student #%d key #%d → %s", a.action, a.student, a.key, told.verdict)
 	if told.verdict == soldOut {
 		var most int
-		for _, holders := range told.holders {
-			most = max(most, bits.OnesCount32(uint32(holders)))
+		for _, held := range told.held {
+			most = max(most, bits.OnesCount32(held.who)+held.twice)
 		}
 		text += fmt.Sprintf(" (at most %d held)", most)
 	}

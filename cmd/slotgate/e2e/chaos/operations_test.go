@@ -20,6 +20,9 @@ type patience struct {
 	hold time.Duration
 	// look is how long a cancellation that nobody told the gate of may go unnoticed.
 	look time.Duration
+	// twice is for how long a look may count a seat twice, as it was taken while the look
+	// was made: in the database and among what the database may not show yet (design 5).
+	twice time.Duration
 	// troubles are when the store, or what lies before it, did not work. What was
 	// settled then may be known to nobody until the end of the storm.
 	troubles []window
@@ -29,13 +32,14 @@ type patience struct {
 type belief struct {
 	window
 	student int
-	booked  bool // it may take it for a booking, not only for a hold
+	booked  bool          // it may take it for a booking, not only for a hold
+	twice   time.Duration // until when the seat may count twice
 }
 
 // beliefs lists when the gate may have thought of seats as taken that are not booked.
 func (p patience) beliefs(calls []call, student func(call) int) (list []belief) {
 	for _, c := range calls {
-		b := belief{window{c.began, c.ended}, student(c), c.action == cancel}
+		b := belief{window{c.began, c.ended}, student(c), c.action == cancel, after(c.ended, p.twice)}
 		switch v := c.verdict(); {
 		case c.unsent, c.action == cancel && (v == silent || v == absent):
 			continue
@@ -106,7 +110,7 @@ func (p patience) lessonOperations(lesson int, calls []call) (operations []porcu
 		case unknown:
 			end = forever
 		case soldOut:
-			told.holders = holders(beliefs, c)
+			told.held = holders(beliefs, c)
 		case duplicate:
 			told.remembered = c.principal != c.student || slices.ContainsFunc(beliefs, func(b belief) bool {
 				return b.booked && b.student == student && b.meets(c.began, c.ended)
@@ -123,9 +127,9 @@ func (p patience) lessonOperations(lesson int, calls []call) (operations []porcu
 	}), nil
 }
 
-// holders are the crowds that may have been holding seats, one for each moment of the
-// call at which somebody began to.
-func holders(beliefs []belief, c call) (crowds []crowd) {
+// holders are what the gate may have counted as held, at each moment of the call at
+// which somebody began to.
+func holders(beliefs []belief, c call) (held []crowd) {
 	moments := []time.Duration{c.began}
 	for _, b := range beliefs {
 		if c.began < b.from && b.from <= c.ended {
@@ -136,14 +140,17 @@ func holders(beliefs []belief, c call) (crowds []crowd) {
 		var at crowd
 		for _, b := range beliefs {
 			if b.meets(moment, moment) {
-				at |= 1 << b.student
+				at.who |= 1 << b.student
+			}
+			if b.from <= moment && moment <= b.twice && b.twice > b.to {
+				at.twice++
 			}
 		}
-		if !slices.Contains(crowds, at) {
-			crowds = append(crowds, at)
+		if !slices.Contains(held, at) {
+			held = append(held, at)
 		}
 	}
-	return crowds
+	return held
 }
 
 // numbering gives names numbers from 0.

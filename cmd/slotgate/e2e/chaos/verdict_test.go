@@ -63,7 +63,7 @@ func (s *storm) judgeOrder(calls []call, terms terms) {
 		p.hold = holdTTL + 3*time.Second
 	}
 	if s.plan.truth {
-		p.look = 3 * time.Second
+		p.look, p.twice = 3*time.Second, lag+hot+time.Second
 	}
 	for _, c := range calls {
 		if c.mode == "degraded" || c.decision == "store-down" {
@@ -80,37 +80,51 @@ func (s *storm) judgeOrder(calls []call, terms terms) {
 		result, info := porcupine.CheckOperationsVerbose(model, lesson, time.Minute)
 		switch result {
 		case porcupine.Illegal:
-			s.t.Errorf("lesson %d: no order of these answers is right:%s", lesson[0].Input.(ask).lesson, stuck(lesson, info))
+			s.t.Errorf("lesson %d: no order of these answers is right:%s", lesson[0].Input.(ask).lesson, stuck(terms, lesson, info))
 		case porcupine.Unknown:
 			s.t.Logf("lesson %d: undecided after %v", lesson[0].Input.(ask).lesson, time.Since(began).Round(time.Second))
 		}
 	}
 }
 
-// stuck tells how far an order could be found, and what then had no place.
-func stuck(lesson []porcupine.Operation, info porcupine.LinearizationInfo) string {
+// stuck tells how far an order could be found, what it left of the seats, and which
+// answer then had no place: the minimal trace is every change before it.
+func stuck(t terms, lesson []porcupine.Operation, info porcupine.LinearizationInfo) string {
 	var longest []porcupine.Operation
 	for _, partial := range info.PartialLinearizationsOperations()[0] {
 		if len(partial) > len(longest) {
 			longest = partial
 		}
 	}
+	var state shelf
 	placed := map[*answer]bool{}
-	for _, operation := range longest {
-		placed[operation.Output.(*answer)] = true
-	}
+	names := map[int]string{}
 	var b strings.Builder
-	for _, operation := range lesson {
-		c, isCall := operation.Metadata.(call)
-		if !isCall {
-			continue
+	for _, operation := range longest {
+		asked, told := operation.Input.(ask), operation.Output.(*answer)
+		placed[told] = true
+		before := state.seats
+		t.step(&state, asked, told)
+		if c, isCall := operation.Metadata.(call); isCall {
+			names[asked.student] = c.student
+			if state.seats != before {
+				fmt.Fprintf(&b, "\n  %v", c)
+			}
 		}
-		mark := "  "
-		if !placed[operation.Output.(*answer)] {
-			mark = "✗ "
-		}
-		fmt.Fprintf(&b, "\n%s%v [%s]", mark, c, describe(operation.Input.(ask), operation.Output.(*answer)))
 	}
+	fmt.Fprint(&b, "\nbooked then:")
+	for student, n := range state.seats {
+		if n > 0 {
+			fmt.Fprintf(&b, " %s×%d", names[student], n)
+		}
+	}
+	var first porcupine.Operation
+	for _, operation := range lesson {
+		if !placed[operation.Output.(*answer)] && (first.Output == nil || operation.Return < first.Return) {
+			first = operation
+		}
+	}
+	fmt.Fprintf(&b, "\nno place for:\n  %v [%s]", first.Metadata, describe(first.Input.(ask), first.Output.(*answer)))
 	return b.String()
 }
 
