@@ -1,0 +1,4 @@
+package luascripts
+
+// Schema is the version of the stored form that the scripts write: SCHEMA in clock.lua.
+const Schema = 1
