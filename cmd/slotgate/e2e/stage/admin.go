@@ -35,20 +35,21 @@ func (s Slot) String() string {
 // Lesson reads a slot of the pool lessons; found is false while the store has none.
 func (g *Gate) Lesson(lesson int64) (view Slot, found bool) {
 	g.t.Helper()
-	return g.slot("lessons", strconv.FormatInt(lesson, 10))
+	return g.Find("lessons", strconv.FormatInt(lesson, 10))
 }
 
 // Slot reads a slot that the store must have.
 func (g *Gate) Slot(pool, slot string) Slot {
 	g.t.Helper()
-	view, found := g.slot(pool, slot)
+	view, found := g.Find(pool, slot)
 	if !found {
 		g.t.Fatalf("no slot %s/%s", pool, slot)
 	}
 	return view
 }
 
-func (g *Gate) slot(pool, slot string) (view Slot, found bool) {
+// Find reads a slot; found is false while the store has none.
+func (g *Gate) Find(pool, slot string) (view Slot, found bool) {
 	g.t.Helper()
 	a := Send("GET", g.Admin+"/v1/slots/"+pool+"/"+slot, "")
 	if a.Status == http.StatusNotFound {

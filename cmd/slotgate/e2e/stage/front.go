@@ -33,6 +33,9 @@ const (
 // StrayBody is the body of the answer that Stray adds.
 const StrayBody = `{"data":{"booking_id":999999,"student_id":"stray"}}`
 
+// ErrorBody is the body of an Error.
+const ErrorBody = "the database is on fire"
+
 // Front stands before a handler and misbehaves on demand, as a backend or the
 // network before it might. Without trouble it adds nothing. Safe for concurrent
 // use.
@@ -133,7 +136,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		wait(over, r)
 		panic(http.ErrAbortHandler)
 	case Error:
-		http.Error(w, "the database failed", http.StatusInternalServerError)
+		http.Error(w, ErrorBody, http.StatusInternalServerError)
 	default:
 		answerWrongly(w, done, trouble)
 	}

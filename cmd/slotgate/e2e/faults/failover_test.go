@@ -1,0 +1,65 @@
+package faults
+
+import (
+	"time"
+
+	"github.com/slotgate/slotgate/gate/testbed"
+)
+
+// failoverCells: another server takes the place of one that led.
+func failoverCells(topology string) []cell {
+	return []cell{
+		{
+			fault: "failover by kill", topology: topology, lasts: 6 * time.Second, rerun: true,
+			strike: func(s *scene) {
+				s.midst()
+				old, began := s.place.masters()[0], time.Now()
+				old.Kill()
+				s.place.failover(old)
+				s.detected = time.Since(began)
+				old.RestartWithData()
+			},
+			outage:  afterDetection,
+			mustSee: away,
+		},
+		{
+			fault: "failover by pause", topology: topology, lasts: 6 * time.Second, rerun: true,
+			strike:  failoverByPause,
+			outage:  afterDetection,
+			mustSee: away,
+		},
+		{
+			fault: "failover by pause, min-replicas-to-write 1", topology: topology, lasts: 6 * time.Second, rerun: true,
+			options: []testbed.Option{testbed.MinReplicas()},
+			strike:  failoverByPause,
+			outage:  afterDetection,
+			mustSee: away,
+		},
+		{
+			fault: "planned failover", topology: topology, lasts: 4 * time.Second, rerun: true,
+			strike: func(s *scene) {
+				s.midst()
+				if s.place.sentinels != nil {
+					s.place.sentinels.Failover()
+				} else {
+					s.place.cluster.Failover(s.place.masters()[0])
+				}
+			},
+			outage: afterDetection,
+		},
+	}
+}
+
+func failoverByPause(s *scene) {
+	s.midst()
+	old, began := s.place.masters()[0], time.Now()
+	old.Freeze()
+	s.place.failover(old)
+	s.detected = time.Since(began)
+	s.pause(500 * time.Millisecond)
+	old.Resume() // it still thinks that it leads
+}
+
+// afterDetection is what clients may see of a failover: the time until the servers
+// themselves had noticed and agreed, and what a gate may take to follow.
+func afterDetection(s *scene) time.Duration { return s.detected + 1500*time.Millisecond }

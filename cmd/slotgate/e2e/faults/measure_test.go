@@ -1,0 +1,130 @@
+package faults
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slotgate/slotgate/cmd/slotgate/e2e/stage"
+)
+
+// result is what one pool's sale came to.
+type result struct {
+	answers  map[string]int // by status and decision
+	failed   int            // requests that were answered 5xx or not at all
+	outage   time.Duration  // from the first of them sent to the last of them answered
+	passed   int            // went through without the store
+	bound    int64          // units that gates declared for the outage, over all lessons
+	sold     int            // bookings in the database
+	oversold int            // of them, beyond the seats of their lesson
+	twice    int            // bookings of a student who has the lesson already
+	lost     int            // told to a student as booked, and no hold of it stands in the store
+	unknown  int            // in the database, and unknown to the store, which keeps the units
+	errors   int            // answers with status 500 that are not the backend's own
+}
+
+// measure reads what clients were told, the databases and the store.
+func (h *hall) measure(all []told) map[string]*result {
+	h.t.Helper()
+	results := map[string]*result{}
+	for _, pool := range pools {
+		r := &result{answers: map[string]int{}}
+		results[pool] = r
+		told := slices.DeleteFunc(slices.Clone(all), func(a told) bool { return a.pool != pool })
+		r.hear(told)
+		h.count(pool, r, told)
+	}
+	return results
+}
+
+func (r *result) hear(all []told) {
+	var first, last time.Time
+	bounds := map[[2]int]int64{} // by gate and lesson
+	for _, a := range all {
+		r.answers[a.summary()]++
+		if a.answer.Status == 500 && !bytes.Contains(a.answer.Body, []byte(stage.ErrorBody)) {
+			r.errors++
+		}
+		if a.decision() == "passthrough" {
+			r.passed++
+			if n, err := strconv.ParseInt(a.answer.Header.Get("Gate-Bound"), 10, 64); err == nil {
+				bounds[[2]int{a.gate, a.lesson}] = max(n, bounds[[2]int{a.gate, a.lesson}])
+			}
+		}
+		if a.failed() {
+			r.failed++
+			if first.IsZero() || a.sent.Before(first) {
+				first = a.sent
+			}
+			if a.answered.After(last) {
+				last = a.answered
+			}
+		}
+	}
+	r.outage = last.Sub(first)
+	for _, n := range bounds {
+		r.bound += n
+	}
+}
+
+// noAnswer: the connection broke, or there was none.
+const noAnswer = "no answer"
+
+// summary is how a row tells of an answer.
+func (a told) summary() string {
+	if a.answer.Err != nil {
+		return noAnswer
+	}
+	decision := a.decision()
+	if decision == "admitted" || decision == "passthrough" {
+		decision = strings.TrimSpace(decision + " " + a.answer.Header.Get("Gate-Outcome"))
+	}
+	return fmt.Sprintf("%d %s", a.answer.Status, decision)
+}
+
+func (h *hall) count(pool string, r *result, all []told) {
+	h.t.Helper()
+	booked := h.tables[pool].Booked(h.t)
+	states := map[int]map[string]string{} // of holds, by lesson and subject
+	for lesson := 1; lesson <= lessons; lesson++ {
+		states[lesson] = map[string]string{}
+		slot, _ := h.gate(0).Find(pool, strconv.Itoa(lesson))
+		for _, hold := range slot.Holds {
+			// A student's confirmed hold is what counts, whatever else there is.
+			if states[lesson][hold.Subject] != "confirmed" {
+				states[lesson][hold.Subject] = hold.State
+			}
+		}
+		sold := 0
+		for student, n := range booked[int64(lesson)] {
+			sold += n
+			r.twice += n - 1
+			if state := states[lesson][student]; state != "" && state != "confirmed" {
+				r.unknown++
+			}
+		}
+		r.sold += sold
+		r.oversold += max(0, sold-seats*size())
+	}
+	missed := map[string]bool{}
+	for _, a := range all {
+		if a.booking() != 0 && states[a.lesson][a.student] != "confirmed" {
+			missed[a.student] = true
+		}
+	}
+	r.lost = len(missed)
+}
+
+// told in words, the most frequent first.
+func (r *result) String() string {
+	var parts []string
+	for _, what := range slices.SortedFunc(maps.Keys(r.answers), func(a, b string) int { return r.answers[b] - r.answers[a] }) {
+		parts = append(parts, fmt.Sprintf("%d × %s", r.answers[what], what))
+	}
+	return fmt.Sprintf("%s; failed %d in %v, passed %d (bound %d), sold %d, oversold %d, twice %d, lost %d, unknown %d",
+		strings.Join(parts, ", "), r.failed, r.outage.Round(time.Millisecond), r.passed, r.bound, r.sold, r.oversold, r.twice, r.lost, r.unknown)
+}

@@ -1,0 +1,181 @@
+package faults
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/slotgate/slotgate/cmd/slotgate/e2e/stage"
+	"github.com/slotgate/slotgate/gate/testbed"
+)
+
+// storeCells are the faults that a store may have in any topology.
+func storeCells(topology string) []cell {
+	return []cell{
+		{
+			fault: "redis restarted empty", topology: topology, lasts: 4 * time.Second,
+			forgets: "all that one server knew is gone, and its replicas follow it", rerun: true,
+			strike: func(s *scene) {
+				s.midst()
+				s.place.masters()[0].Restart()
+			},
+		},
+		{
+			fault: "redis paused 5 s", topology: topology, lasts: 9 * time.Second,
+			strike: func(s *scene) {
+				s.midst()
+				for _, server := range s.place.servers {
+					server.Freeze()
+				}
+				s.pause(5 * time.Second)
+				for _, server := range s.place.servers {
+					server.Resume()
+				}
+			},
+			mustSee: away,
+		},
+		{
+			fault: "redis 200 ms slower, within store.timeout", topology: topology, lasts: 4 * time.Second,
+			strike: slower,
+		},
+		{
+			fault: "redis 200 ms slower, beyond store.timeout", topology: topology, lasts: 4 * time.Second, timeout: 500 * time.Millisecond,
+			strike:  slower,
+			mustSee: away,
+		},
+		{
+			fault: "replies lost with their connections", topology: topology, lasts: 4 * time.Second,
+			strike: func(s *scene) {
+				s.midst()
+				s.lose(1500*time.Millisecond, 7)
+			},
+			mustSee: struck,
+		},
+		{
+			fault: "replies lost in silence", topology: topology, lasts: 4 * time.Second,
+			strike: func(s *scene) {
+				s.midst()
+				s.proxies(func(p *testbed.RedisProxy) { p.DropReplies(true) })
+				s.pause(time.Second)
+				s.proxies(func(p *testbed.RedisProxy) { p.DropReplies(false) })
+			},
+			mustSee: away,
+		},
+		{
+			fault: "redis out of memory, noeviction", topology: topology, lasts: 4 * time.Second,
+			strike: func(s *scene) {
+				s.midst()
+				masters := s.place.masters()
+				for _, m := range masters {
+					m.Set("maxmemory-policy", "noeviction", "maxmemory", "1mb")
+				}
+				s.pause(time.Second)
+				for _, m := range masters {
+					m.Set("maxmemory", "0")
+				}
+			},
+			mustSee: away,
+		},
+		{
+			fault: "scripts flushed again and again", topology: topology,
+			strike: func(s *scene) {
+				s.midst()
+				masters := s.place.masters()
+				for began := time.Now(); time.Since(began) < time.Second; s.count++ {
+					masters[s.count%len(masters)].FlushScripts()
+				}
+			},
+			mustSee: struck,
+		},
+		{
+			fault: "scripts denied by an ACL", topology: topology, lasts: 4 * time.Second,
+			strike: func(s *scene) {
+				s.midst()
+				masters := s.place.masters()
+				for _, m := range masters {
+					s.do(m, "ACL", "SETUSER", "default", "-@scripting")
+				}
+				s.pause(time.Second)
+				for _, m := range masters {
+					s.do(m, "ACL", "SETUSER", "default", "+@scripting")
+				}
+			},
+			mustSee: away,
+		},
+	}
+}
+
+// standaloneCells are a single server's own.
+var standaloneCells = []cell{
+	{
+		fault: "redis killed, back with its data after 1 s", topology: standalone, lasts: 4 * time.Second, rerun: true,
+		strike: func(s *scene) {
+			s.midst()
+			s.place.servers[0].Kill()
+			s.pause(time.Second)
+			s.place.servers[0].RestartWithData()
+		},
+		mustSee: away,
+	},
+}
+
+func slower(s *scene) {
+	s.midst()
+	s.proxies(func(p *testbed.RedisProxy) { p.DelayReplies(200 * time.Millisecond) })
+	s.pause(time.Second)
+	s.proxies(func(p *testbed.RedisProxy) { p.DelayReplies(0) })
+}
+
+// lose loses the reply of every n-th script, and its connection, for a while.
+func (s *scene) lose(d time.Duration, n int) {
+	over := time.NewTimer(d)
+	defer over.Stop()
+	proxies := s.place.proxies
+	cuts := make([]<-chan struct{}, len(proxies))
+	for {
+		for i, p := range proxies {
+			if cuts[i] == nil {
+				cuts[i] = p.CutAfter("EVALSHA", n)
+			}
+			select {
+			case <-cuts[i]:
+				cuts[i] = nil
+				s.count++
+			default:
+			}
+		}
+		select {
+		case <-over.C:
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func (s *scene) proxies(do func(*testbed.RedisProxy)) {
+	for _, p := range s.place.proxies {
+		do(p)
+	}
+}
+
+func (s *scene) do(server *testbed.RedisServer, words ...string) {
+	s.t.Helper()
+	if err := stage.RedisDo(server.DirectAddr(), words...); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// away is the proof that gates had to do without their store.
+func away(_ *scene, results map[string]*result) string {
+	if results[pass].passed == 0 || results[reject].failed == 0 {
+		return "no booking passed through, or none was rejected"
+	}
+	return ""
+}
+
+// struck is the proof of faults that clients should not see.
+func struck(s *scene, _ map[string]*result) string {
+	if s.count < 3 {
+		return fmt.Sprintf("it was done %d times", s.count)
+	}
+	return ""
+}
