@@ -123,14 +123,26 @@ local function decide_look(d, s)
   if slot_capacity(s, d.capacity) ~= LEARNED and s.now - s.v.checked > d.refresh then truth_due(s, s.now) end
 end
 
+-- How many of the slot may be at the backend at once, 0 any number. While counters that
+-- follow truth are not to be believed, one: a backend that reads and then writes, and
+-- has no constraint, then sells no more than it has. For the same reason nobody is let
+-- in there beside a request that has not been answered, where unknown ones are kept.
+local function room_of(d, s)
+  local room = d.max_inflight
+  if not (slot_doubtful(s) or slot_capacity(s, d.capacity) == LEARNED) then return room end
+  local most = LEARNED_INFLIGHT
+  if d.truth == TRUTH_REMAINING and (slot_is_dirty(s) or truth_wait(s, d.hold_ttl) > 0) then
+    most = 1
+    if d.keep_unknown and s.held > s.v.pending then return 1, true end
+  end
+  return (room == 0 or room > most) and most or room
+end
+
 -- Step 11: room at the backend.
 local function decide_room(d, r, s)
-  local room = d.max_inflight
-  if (slot_doubtful(s) or slot_capacity(s, d.capacity) == LEARNED) and (room == 0 or room > LEARNED_INFLIGHT) then
-    room = LEARNED_INFLIGHT
-  end
+  local room, none = room_of(d, s)
   local awaited = '(' .. int(s.now)
-  if not (d.line or room > 0 and redis.call('ZCOUNT', s.k.run, awaited, '+inf') >= room) then
+  if not (d.line or none or room > 0 and redis.call('ZCOUNT', s.k.run, awaited, '+inf') >= room) then
     return false
   end
   r.verdict = 'no_room'

@@ -42,9 +42,9 @@
 //     marked full for that many: SoldOut, unless this call is elected the lone
 //     probe of a mark whose pause has passed (one at a time, by its lease).
 //  10. Slot limit: LimitedSlot. It is charged only by an admit.
-//  11. MaxInflight attempts within their lease (LearnedInflight where the slot's
-//     capacity is not known and MaxInflight is 0 or more than that), or Line:
-//     NoRoom. A call with Line is never elected the lone probe.
+//  11. MaxInflight attempts within their lease (LearnedInflight, if that is fewer,
+//     where the slot's capacity is not known or its counters only refuse; one at a
+//     time where "Truth" says so), or Line: NoRoom. A call with Line is never elected the lone probe.
 //  12. Admitted: hold taken, key claimed, attempt counted, ledger entry written.
 //
 // A SoldOut of step 9, by counters or by the mark, that rests on a look older than
@@ -195,7 +195,9 @@
 //
 // After a change of run (below) a slot that is not verified answers Load no sooner
 // than HoldTTL after the change was first seen; until then it admits as learned, with
-// holds (H17). Touch makes counters unverified once it is resumed: the first decide
+// holds (H17), one at a time, as a dirty slot does: the backend then decides with
+// nobody beside, so that it sells no more than it has though it may have no constraint.
+// With KeepUnknown nobody is let in there beside a hold without an answer. Touch makes counters unverified once it is resumed: the first decide
 // after Resume is Load.
 //
 // A slot is due for a look Hot after something moved that was not moving before, at

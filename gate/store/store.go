@@ -210,7 +210,7 @@ type Decided struct {
 // Touch says that one gate passed requests of a slot to the backend while the
 // store did not answer it. Until the gate's Resume, or for Lease, the slot is
 // dirty: its counters only refuse, they do not admit more than LearnedInflight at
-// once, and a full mark is probed as where capacity is learned.
+// once (one with TruthRemaining), and a full mark is probed as where capacity is learned.
 type Touch struct {
 	Gate  string // who; [0-9A-Za-z_-]
 	Query SlotQuery

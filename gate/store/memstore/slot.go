@@ -141,6 +141,12 @@ func (s *slot) move(h *hold, to decision.HoldState, expires int64) (units int64)
 	return s.confirmed + s.held - before
 }
 
+// awaits reports that a hold stands whose booking has not been answered.
+func (s *slot) awaits() bool {
+	unanswered := func(h *hold) bool { return h.state != decision.Pending }
+	return len(s.kept) > 0 || slices.ContainsFunc(s.lapsing, unanswered)
+}
+
 func (s *slot) count(h *hold, units int64) {
 	switch {
 	case h.state == decision.Confirmed:

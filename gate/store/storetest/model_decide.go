@@ -148,11 +148,17 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 	if !d.SlotLimit.IsZero() && !m.pass("slot "+d.Slot, d.SlotLimit, false) { // 10
 		return say(decision.LimitedSlot)
 	}
-	room := d.MaxInflight // 11
-	if (!known || s.counters.failed || m.dirty(d.Slot)) && (room == 0 || room > store.LearnedInflight) {
-		room = store.LearnedInflight
+	room, most, alone := d.MaxInflight, store.LearnedInflight, false // 11
+	if m.truth == store.TruthRemaining && m.dirty(d.Slot) {
+		most = 1
+		alone = d.KeepUnknown && m.units(d.Slot, "", func(s decision.HoldState) bool {
+			return s == decision.Held || s == decision.HoldUnknown
+		}) > 0
 	}
-	if room > 0 && m.awaited(d.Slot) >= room || d.Line {
+	if (!known || s.counters.failed || m.dirty(d.Slot)) && (room == 0 || room > most) {
+		room = most
+	}
+	if alone || room > 0 && m.awaited(d.Slot) >= room || d.Line {
 		return say(decision.NoRoom)
 	}
 	s = m.see(d.Slot) // 12

@@ -49,6 +49,21 @@ var touchTests = []test{
 			f.admit(again(d))
 		}
 	}},
+	{"a touched slot that follows truth lets one in at a time", func(f *fixture) {
+		d := request(truthful, func(d *store.Decide) { d.KeepUnknown = true })
+		f.sync(d, 9)
+		f.touch(d, "gate-a")
+		first := again(d)
+		got := f.admit(first)
+		f.expect(decision.NoRoom, again(d))
+		f.settle(first, got, rules.Booked)
+		second := again(d)
+		got = f.admit(second)
+		f.settle(second, got, rules.Unknown)
+		f.expect(decision.NoRoom, again(d)) // it may still be there
+		f.settle(second, got, rules.Refused)
+		f.admit(again(d))
+	}},
 	{"a smaller max_inflight goes before a mark", func(f *fixture) {
 		d := request(withCapacity(99), func(d *store.Decide) { d.MaxInflight = 2 })
 		f.touch(d, "gate-a")

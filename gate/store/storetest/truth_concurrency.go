@@ -152,6 +152,9 @@ var truthConcurrentTests = []test{
 // lookOnce makes one look, unless another goes on.
 func (f *fixture) lookOnce(gate store.Store, d *store.Decide, backend *seats, force bool) {
 	l := &store.Look{Query: query(d), ID: newID(), Lease: lookLease, Force: force}
+	if !force {
+		l.Fresh = d.Hot // another's look in mid-sale would be short by what is open
+	}
 	looked, err := gate.Look(context.Background(), l)
 	if err != nil {
 		f.Errorf("look: %v", err)

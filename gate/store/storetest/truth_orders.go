@@ -136,12 +136,10 @@ var orderTests = []test{
 		d := request(truthful)
 		f.sync(d, 9)
 		f.touch(d, "gate-a")
-		for range store.LearnedInflight {
+		for range 7 {
 			f.finish(rules.Booked, again(d))
 		}
-		for range store.LearnedInflight {
-			f.admit(again(d))
-		}
+		f.admit(again(d))
 		f.expect(decision.NoRoom, again(d))
 		f.expect(decision.SoldOut, again(d, withUnits(2)))
 		if got := f.slot(d); !got.Dirty || !got.Verified {
@@ -152,7 +150,7 @@ var orderTests = []test{
 		if got := f.slot(d); got.Verified || got.Capacity != store.Learned {
 			f.Fatalf("slot %+v", got)
 		}
-		f.sync(d, 5)
+		f.sync(d, 2)
 		f.free(d, 1)
 		if got := f.slot(d); got.Dirty || !got.Verified {
 			f.Fatalf("slot %+v", got)
