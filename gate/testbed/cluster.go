@@ -10,8 +10,8 @@ import (
 )
 
 // RedisCluster is six Redis nodes: three masters that share the slots, each with
-// one replica. Addrs may be called at any time; the other methods, and those of
-// its nodes, by one goroutine at a time.
+// one replica. Its methods may be called at any time, also while another goroutine
+// kills and restarts nodes.
 type RedisCluster struct {
 	t     testing.TB
 	nodes []*RedisServer // node i and node i+shards hold the same slots

@@ -2,6 +2,10 @@ package testbed
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -14,40 +18,155 @@ func dialCluster(t *testing.T, c *RedisCluster) *redis.ClusterClient {
 	return client
 }
 
-func TestClusterFailsOverWhenAMasterIsKilled(t *testing.T) {
-	c := Cluster(t)
-	client := dialCluster(t, c)
-	if err := client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
-		t.Fatal(err)
+// another returns a master other than the given one.
+func another(t *testing.T, c *RedisCluster, master *RedisServer) *RedisServer {
+	t.Helper()
+	masters := c.Masters()
+	if len(masters) != shards {
+		t.Fatalf("%d masters, want %d", len(masters), shards)
 	}
-	old := c.MasterOf("k")
+	return masters[(slices.Index(masters, master)+1)%shards]
+}
+
+func TestClusterFailsOverWhenAMasterIsKilled(t *testing.T) {
+	t.Parallel()
+	c := Cluster(t, MinReplicas())
+	client := dialCluster(t, c)
+	eventually(t, increment(t, client, "n"))
+	old := c.MasterOf("n")
+	if n, err := dial(t, old.Addr()).Wait(t.Context(), 1, 0).Result(); err != nil || n != 1 {
+		t.Errorf("%d replicas have it (%v), want 1", n, err)
+	}
+
 	old.Kill()
-	if master := c.AwaitFailover(old); master == old || master != c.MasterOf("k") {
-		t.Errorf("the new master is %s, the nodes say %s", master.Addr(), c.MasterOf("k").Addr())
+	master := c.AwaitFailover(old)
+	if master != c.Partner(old) || master != c.MasterOf("n") {
+		t.Errorf("the new master is %s, the nodes say %s, want the partner %s",
+			master.Addr(), c.MasterOf("n").Addr(), c.Partner(old).Addr())
+	}
+	client.ReloadState(t.Context())
+	if err := client.Incr(t.Context(), "n").Err(); err == nil || !strings.HasPrefix(err.Error(), "NOREPLICAS") {
+		t.Errorf("alone the new master gives %v, want NOREPLICAS", err)
+	}
+
+	old.Restart()
+	c.AwaitReady() // now it follows
+	eventually(t, increment(t, client, "n"))
+	if n := value(t, dial(t, c.MasterOf("n").Addr()), "n"); n < 2 {
+		t.Errorf("n is %d on the new master, want what was written before and after", n)
 	}
 }
 
-func TestClusterReshardsWhileClientsGoOn(t *testing.T) {
-	c := Cluster(t, WithProxies())
+// One cluster for all that leaves its nodes alive.
+func TestClusterWhoseNodesLive(t *testing.T) {
+	t.Parallel()
+	c := Cluster(t, WithProxies(), DownAfter(startTimeout)) // failover on order only
+	t.Run("half-way", func(t *testing.T) { testHalfMovedSlot(t, c) })
+	t.Run("while clients go on", func(t *testing.T) { testReshard(t, c) })
+	t.Run("failover on order", func(t *testing.T) {
+		old := c.MasterOf("k")
+		if master := c.Failover(old); master != c.Partner(old) || c.MasterOf("k") != master {
+			t.Errorf("the new master is %s, the nodes say %s", master.Addr(), c.MasterOf("k").Addr())
+		}
+		c.AwaitReady()
+	})
+	t.Run("flush of one node", func(t *testing.T) {
+		client := dialCluster(t, c)
+		mine, other := "k", ""
+		for i := 0; other == ""; i++ {
+			if key := fmt.Sprint(i); c.MasterOf(key) != c.MasterOf(mine) {
+				other = key
+			}
+		}
+		eventually(t, increment(t, client, mine))
+		eventually(t, increment(t, client, other))
+		c.MasterOf(mine).Flush()
+		if n, m := value(t, client, mine), value(t, client, other); n != 0 || m != 1 {
+			t.Errorf("the flushed key is %d, the other %d; want 0 and 1", n, m)
+		}
+	})
+}
+
+// While a slot is on its way keys are where they are, and clients are sent to
+// addresses of proxies.
+func testHalfMovedSlot(t *testing.T, c *RedisCluster) {
 	client := dialCluster(t, c)
-	const keys = 200
-	for i := range keys {
-		if err := client.Set(t.Context(), fmt.Sprintf("{slot}%d", i), i, 0).Err(); err != nil {
-			t.Fatal(err)
+	for _, key := range []string{"{s}a", "{s}b"} {
+		eventually(t, increment(t, client, key))
+	}
+	from := c.MasterOf("{s}")
+	to := another(t, c, from)
+	before := dial(t, from.Addr())
+	wants := func(prefix string, err error) {
+		t.Helper()
+		if err == nil || !strings.HasPrefix(err.Error(), prefix) {
+			t.Errorf("the answer is %v, want %s", err, prefix)
 		}
 	}
-	from := c.MasterOf("{slot}")
-	to := c.Masters()[0]
-	if to == from {
-		to = c.Masters()[1]
+
+	move := c.StartMove(to, c.Slot("{s}"))
+	if n := move.MoveKeys(1); n != 1 {
+		t.Fatalf("moved %d keys, want 1", n)
 	}
-	c.Reshard(to, c.Slot("{slot}"))
-	if owner := c.MasterOf("{slot}"); owner != to {
+	present, err := before.Exists(t.Context(), "{s}a").Result()
+	gone := "{s}a"
+	if err == nil && present == 1 {
+		gone = "{s}b"
+	}
+	ask := fmt.Sprintf("ASK %d %s", c.Slot("{s}"), to.Addr())
+	wants(ask, before.Get(t.Context(), gone).Err())
+	wants("TRYAGAIN", before.MGet(t.Context(), "{s}a", "{s}b").Err())
+	for _, key := range []string{"{s}a", "{s}b"} {
+		if n := value(t, client, key); n != 1 {
+			t.Errorf("%s is %d, want 1", key, n)
+		}
+	}
+	move.Finish()
+	c.AwaitReady()
+	moved := fmt.Sprintf("MOVED %d %s", c.Slot("{s}"), to.Addr())
+	wants(moved, before.Get(t.Context(), gone).Err())
+}
+
+func testReshard(t *testing.T, c *RedisCluster) {
+	client := dialCluster(t, c)
+	from := c.MasterOf("{r}")
+	to := another(t, c, from)
+	const clients, keys = 4, 25
+	var stop atomic.Bool
+	var running sync.WaitGroup
+	var done [clients]int
+	for i := range clients {
+		running.Go(func() {
+			for n := 0; !stop.Load() || n == 0; n++ {
+				for key := range keys {
+					if err := client.Incr(t.Context(), fmt.Sprintf("{r}%d:%d", i, key)).Err(); err != nil {
+						t.Errorf("a client gets %v", err)
+						return
+					}
+				}
+				done[i] = n + 1
+			}
+		})
+	}
+	slot := c.Slot("{r}")
+	c.Reshard(to, slot)
+	c.Reshard(from, slot)
+	c.Reshard(to, slot)
+	stop.Store(true)
+	running.Wait()
+	if owner := c.MasterOf("{r}"); owner != to {
 		t.Errorf("the slot is at %s, want %s", owner.Addr(), to.Addr())
 	}
-	for i := range keys {
-		if got, err := client.Get(t.Context(), fmt.Sprintf("{slot}%d", i)).Int(); err != nil || got != i {
-			t.Fatalf("key %d is %d (%v)", i, got, err)
+	for _, node := range []*RedisServer{from, to} {
+		if node.Proxy().Requests("INCR") == 0 {
+			t.Errorf("the clients wrote to %s past its proxy", node.Addr())
+		}
+	}
+	for i := range clients {
+		for key := range keys {
+			if n := value(t, client, fmt.Sprintf("{r}%d:%d", i, key)); n != done[i] {
+				t.Errorf("client %d did %d rounds, key %d says %d", i, done[i], key, n)
+			}
 		}
 	}
 }

@@ -18,7 +18,7 @@ func happened(cut <-chan struct{}) bool {
 	}
 }
 
-func value(t *testing.T, client *redis.Client, key string) int {
+func value(t *testing.T, client redis.Cmdable, key string) int {
 	t.Helper()
 	n, err := client.Get(t.Context(), key).Int()
 	if err != nil && err != redis.Nil {

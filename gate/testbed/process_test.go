@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,7 +23,11 @@ const parentEnv = "TESTBED_PARENT"
 
 func TestNothingOutlivesTheTestBinary(t *testing.T) {
 	if os.Getenv(parentEnv) != "" {
-		fmt.Printf("children %d %d\n", Redis(t).PID(), Postgres(t).PID())
+		children := []int{Redis(t).PID(), Postgres(t).PID()}
+		for _, server := range slices.Concat(Sentinel(t).all(), Cluster(t).Nodes()) {
+			children = append(children, server.PID())
+		}
+		fmt.Println("children", children)
 		io.Copy(io.Discard, os.Stdin) // until killed
 		return
 	}
@@ -41,17 +47,19 @@ func TestNothingOutlivesTheTestBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(stdout)
-	var children [2]int
-	for lines.Scan() && children[1] == 0 {
-		if strings.HasPrefix(lines.Text(), "children ") {
-			fmt.Sscanf(lines.Text(), "children %d %d", &children[0], &children[1])
-			break
+	var children []int
+	for len(children) == 0 && lines.Scan() {
+		list, found := strings.CutPrefix(lines.Text(), "children [")
+		for _, word := range strings.Fields(strings.TrimSuffix(list, "]")) {
+			if pid, err := strconv.Atoi(word); found && err == nil {
+				children = append(children, pid)
+			}
 		}
 	}
-	if children[1] == 0 {
-		t.Fatalf("the parent named no children (%v)", parent.Wait())
+	if len(children) != 14 {
+		t.Fatalf("the parent named the children %v (%v), want 14", children, parent.Wait())
 	}
-	var handles [2]int
+	handles := make([]int, len(children))
 	for i, pid := range children {
 		if handles[i], err = unix.PidfdOpen(pid, 0); err != nil {
 			t.Fatalf("child %d is not running: %v", pid, err)
@@ -128,3 +136,22 @@ func TestTailKeepsTheLastBytes(t *testing.T) {
 
 // running tells whether a process exists.
 func running(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+func TestNoServerOutlivesItsTest(t *testing.T) {
+	t.Parallel()
+	var pids []int
+	t.Run("life", func(t *testing.T) {
+		s, c := Sentinel(t, WithProxies()), Cluster(t, WithProxies())
+		all := slices.Concat(s.all(), c.Nodes())
+		all[0].Freeze()
+		all[1].Restart()
+		for _, server := range all {
+			pids = append(pids, server.PID())
+		}
+	})
+	for _, pid := range pids {
+		if running(pid) {
+			t.Errorf("redis-server %d outlived its test", pid)
+		}
+	}
+}

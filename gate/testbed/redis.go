@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,23 +19,25 @@ import (
 
 // RedisServer is a redis-server that belongs to one test: one of its own, or a
 // node of a Sentinel deployment or a Cluster. It starts empty and is gone when
-// the test is. Addr may be called at any time; the other methods by one
-// goroutine at a time.
+// the test is. Addr, DirectAddr, Proxy, CA, PID and Running may be called at any
+// time; the other methods by one goroutine at a time.
 type RedisServer struct {
 	t         testing.TB
 	binary    string
 	dir       string
 	hosts     hosts
 	port      int
-	cluster   bool     // whether it is a node of a Cluster
-	busPort   int      // where such nodes talk to each other
-	config    string   // path of the configuration file that it keeps itself, if it has one
-	args      []string // of the command line, where they win over config
-	child     *process
-	frozen    bool
+	cluster   bool                      // whether it is a node of a Cluster
+	busPort   int                       // where such nodes talk to each other
+	config    string                    // path of the configuration file that it keeps itself, if it has one
+	args      []string                  // of the command line, where they win over config
 	authority []byte                    // who signed its certificate, in PEM; nil without TLS
 	proxy     *RedisProxy               // before it, if any
 	rewrite   func(reply []byte) []byte // of that proxy
+
+	mu     sync.Mutex
+	child  *process // nil before the first start
+	frozen bool
 }
 
 // Redis starts redis-server on a free loopback port and returns once it
@@ -117,7 +120,9 @@ func (r *RedisServer) start() error {
 	if err != nil {
 		return err
 	}
+	r.mu.Lock()
 	r.child, r.frozen = child, false
+	r.mu.Unlock()
 	return child.awaitReady(r.ping)
 }
 
@@ -153,7 +158,7 @@ func (r *RedisServer) ping() error {
 	if err != nil {
 		return err
 	}
-	if own := fmt.Sprintf("\nprocess_id:%d\r\n", r.child.pid); !bytes.Contains(info, []byte(own)) {
+	if own := fmt.Sprintf("\nprocess_id:%d\r\n", r.PID()); !bytes.Contains(info, []byte(own)) {
 		return fmt.Errorf("port %d is served by another process", r.port)
 	}
 	return nil
@@ -171,37 +176,53 @@ func (r *RedisServer) DirectAddr() string { return r.directAddr() }
 func (r *RedisServer) Proxy() *RedisProxy { return r.proxy }
 
 // PID returns the process id of the current incarnation.
-func (r *RedisServer) PID() int { return r.child.pid }
+func (r *RedisServer) PID() int { return r.process().pid }
 
 // Running tells whether the server is neither killed nor frozen.
-func (r *RedisServer) Running() bool { return r.child.alive() && !r.frozen }
+func (r *RedisServer) Running() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.child.alive() && !r.frozen
+}
 
 // Kill ends the server with SIGKILL and returns when it is gone. Killing a
 // dead server does nothing.
 func (r *RedisServer) Kill() {
-	if r.child == nil {
-		return // it could not be started
+	if child := r.process(); child != nil {
+		child.end(syscall.SIGKILL, startTimeout)
 	}
-	r.child.end(syscall.SIGKILL, startTimeout)
 }
 
 // Freeze stops the process with SIGSTOP: connections stay open and nothing is
 // answered until Resume. It returns once the process stands still.
 func (r *RedisServer) Freeze() {
 	r.t.Helper()
-	if err := r.child.freeze(); err != nil {
+	if err := r.process().freeze(); err != nil {
 		r.t.Fatal(err)
 	}
-	r.frozen = true
+	r.setFrozen(true)
 }
 
 // Resume lets a frozen server go on with what it has received meanwhile.
 func (r *RedisServer) Resume() {
 	r.t.Helper()
-	if err := r.child.resume(); err != nil {
+	if err := r.process().resume(); err != nil {
 		r.t.Fatal(err)
 	}
-	r.frozen = false
+	r.setFrozen(false)
+}
+
+func (r *RedisServer) setFrozen(frozen bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.frozen = frozen
+}
+
+// process returns the current incarnation.
+func (r *RedisServer) process() *process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.child
 }
 
 // Restart kills the server if it runs and starts it again on the same port,

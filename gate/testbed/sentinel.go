@@ -15,8 +15,8 @@ import (
 const masterName = "gate"
 
 // SentinelDeployment is a Redis master, two replicas and three sentinels that
-// watch them, quorum two. Addrs and MasterName may be called at any time; the
-// other methods, and those of its servers, by one goroutine at a time.
+// watch them, quorum two. Its methods may be called at any time, also while another
+// goroutine kills and restarts servers.
 type SentinelDeployment struct {
 	t         testing.TB
 	servers   []*RedisServer
