@@ -9,8 +9,8 @@
 --       14 has a slot 0|1  15 books 0|1  16 the slot does not know this id 0|1
 --       17 run
 -- Reply verdict, hold, owner, may replay 0|1, answer, retry after in ms; then, for a claim
---       to be given back, the owner that the key had and the hold it went under. All are
---       strings. The verdict is claimed, or known: the key is this request's already (a
+--       to be given back, the owner that the key had, the hold it went under, and its state.
+--       All are strings. The verdict is claimed, or known: the key is this request's already (a
 --       claim of its own goes on under this call), or the key's own (decide_key.lua). A
 --       copy of the call finds the claim, or a tombstone, and changes nothing.
 
@@ -33,7 +33,7 @@ end
 
 local function reply(verdict)
   return { verdict, r.hold, r.owner, r.may_replay and '1' or '0', r.answer, int(r.retry),
-    given_back_to(), rec and rec.hold or '' }
+    given_back_to(), rec and rec.hold or '', rec and rec.state or '' }
 end
 
 local function awaited()

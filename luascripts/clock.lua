@@ -18,7 +18,7 @@ local RUN, RUN_OTHERS, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^([^,
 -- Whether what bears this run is as good as if it bore this shard's: slots are moved
 -- between shards without loss.
 local function run_is_another_shards(run)
-  return RUN_OTHERS ~= '' and string.find(RUN_OTHERS .. ',', ',' .. run .. ',', 1, true) ~= nil
+  return RUN_OTHERS ~= '' and run ~= '' and string.find(RUN_OTHERS .. ',', ',' .. run .. ',', 1, true) ~= nil
 end
 
 -- Lua prints large numbers as 1.7e+15 and replies lose fractions, so whole numbers

@@ -88,11 +88,20 @@ func (k Keys) PoolSubject(pool, hash string) string {
 	return k.Prefix + ":p:{" + Encode(pool) + ":" + hash + "}"
 }
 
+// PoolSubjectTombstone remembers a call that counted a hold, and took it back.
+func (k Keys) PoolSubjectTombstone(poolSubject, call string) string {
+	return poolSubject + ":x:" + call
+}
+
 // Index lists a pool's slots.
 func (k Keys) Index(pool string) string { return k.Prefix + ":i:{" + Encode(pool) + "}" }
 
 // Outbox is the stream of a pool's transitions.
 func (k Keys) Outbox(pool string) string { return k.Prefix + ":o:{" + Encode(pool) + "}" }
+
+// Sweep is held by the gate that last looked for ledger entries which are not in a pool's
+// outbox yet.
+func (k Keys) Sweep(pool string) string { return k.Outbox(pool) + ":sweep" }
 
 // Looks orders a pool's slots by when a look at truth is due.
 func (k Keys) Looks(pool string) string { return k.Prefix + ":d:{" + Encode(pool) + "}" }

@@ -1,7 +1,8 @@
 -- The key's part of settle: only its owner completes or releases it. r is what the
 -- slot's part found. With no slot (a guard) the key alone tells whether the attempt
 -- has been settled. apart: the slot's part was a call of its own, on another shard, and
--- may have been made before; what it found is followed whether it applied just now or not.
+-- may have been made before: an owner follows what it found whether it applied just now or
+-- not.
 
 local function settle_key(d, r, rec, answer_key, gated, apart)
   local owned = rec.owner == d.id and rec.state ~= 'done'
@@ -12,10 +13,6 @@ local function settle_key(d, r, rec, answer_key, gated, apart)
   if not r.applied and not apart then return end
   local unknown = d.outcome == 'unknown' or d.books and (r.state == 'unknown' or r.state == 'held')
   local unanswered = rec.fingerprint == d.fingerprint and (rec.state == 'unknown' or rec.overdue)
-  -- The booking may have been answered after another request took the key over, which
-  -- must not forward then, and finds its hold confirmed (H21).
-  local booked = apart and gated and (d.outcome == 'booked' or d.outcome == 'duplicate')
-    and rec.state ~= 'done' and (rec.hold == d.hold or unanswered)
   if owned then
     key_leave_answer(rec, answer_key, d.answer, d.channel)
     if unknown then
@@ -25,7 +22,8 @@ local function settle_key(d, r, rec, answer_key, gated, apart)
     else
       redis.call('DEL', rec.key)
     end
-  elseif d.keep and not unknown and (rec.state == 'none' or booked or r.unseen and unanswered) then
+  elseif d.keep and not unknown and (r.applied or r.state == 'confirmed' or r.state == 'pending')
+    and (rec.state == 'none' or r.unseen and unanswered) then
     -- Lost, or written back after an outage: over none or unknown only.
     key_write(rec, d.key_ttl, { 'st', 'done', 'own', d.id, 'hold', d.hold, 'fp', d.fingerprint,
       'sc', d.scope, 'lease', '0', 'wait', '0', 'ans', d.answer })

@@ -146,6 +146,6 @@ func BenchmarkEncodeDecide(b *testing.B) {
 	d := booking(1)
 	b.ReportAllocs()
 	for b.Loop() {
-		s.encodeDecide(n, d)
+		s.encodeDecide(n, d, slotPart{})
 	}
 }

@@ -21,6 +21,8 @@ type call struct {
 	// same in every script (clock ahead, resent, channel of notices), and so is the
 	// last, the store's run. command adds them.
 	args []any
+	// resent is set once the call was sent a second time: a copy of it may come late.
+	resent bool
 }
 
 // command is EVALSHA, or EVAL where Redis does not know the script.
@@ -32,7 +34,7 @@ func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis
 		words = append(words, "EVALSHA", c.script.SHA1)
 	}
 	words = append(words, len(c.keys))
-	for _, key := range c.keys {
+	for _, key := range s.oneShard(c.keys) {
 		words = append(words, key)
 	}
 	words = append(words, s.ahead.Load(), flag(resent), s.keys.Channel())
@@ -42,6 +44,7 @@ func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis
 // run sends a call and returns its raw reply; redis.Nil where the script said nil.
 func (s *Store) run(ctx context.Context, c *call) (reply any, err error) {
 	err = s.try(ctx, c.op, func(ctx context.Context, client redis.UniversalClient, resent bool) error {
+		c.resent = resent
 		cmd := s.command(ctx, c, resent, false)
 		err := client.Process(ctx, once{cmd})
 		if isUnknownScript(err) {

@@ -28,13 +28,20 @@ func (s *Store) Decide(ctx context.Context, d *store.Decide) (store.Decided, err
 	if err != nil {
 		return store.Decided{}, err
 	}
-	raw, err := s.run(ctx, s.encodeDecide(names, d))
+	decided, err := s.decide(ctx, names, d)
+	s.openStored(names, d, &decided)
+	return decided, err
+}
+
+func (s *Store) decide(ctx context.Context, names *names, d *store.Decide) (store.Decided, error) {
+	if s.sharded() {
+		return s.decideInSteps(ctx, names, d)
+	}
+	raw, err := s.run(ctx, s.encodeDecide(names, d, slotPart{}))
 	if err != nil {
 		return store.Decided{}, err
 	}
-	decided, err := decodeDecided(raw, d)
-	s.openStored(names, d, &decided)
-	return decided, err
+	return decodeDecided(raw, d)
 }
 
 // openStored decrypts the answer of another request. With one that does not open the
@@ -50,7 +57,8 @@ func (s *Store) openStored(n *names, d *store.Decide, decided *store.Decided) {
 	}
 }
 
-func (s *Store) encodeDecide(n *names, d *store.Decide) *call {
+// encodeDecide makes the call; part is what a cluster's slot is told besides.
+func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 	none := s.keys.None()
 	slot := s.noSlot()
 	tombstone, callTombstone, slotLimit, poolSubject, targetTombstone := none, none, none, none, none
@@ -67,7 +75,9 @@ func (s *Store) encodeDecide(n *names, d *store.Decide) *call {
 	if gated {
 		slot = s.keysOf(d.Pool, d.Slot, d.Truth)
 		tombstone, callTombstone = slot.Tombstone(d.ID), slot.Tombstone(callID)
-		poolSubject = s.keys.PoolSubject(d.Pool, subject)
+		if !s.sharded() {
+			poolSubject = s.keys.PoolSubject(d.Pool, subject)
+		}
 		if d.Target != "" {
 			targetTombstone = slot.Tombstone(d.Target)
 		}
@@ -94,7 +104,8 @@ func (s *Store) encodeDecide(n *names, d *store.Decide) *call {
 	args = appendLimit(args, d.ClientLimit, clientLimit != none)
 	args = appendLimit(args, d.SlotLimit, slotLimit != none)
 	args = append(args, int(d.Action), d.Target, flag(d.Unreferenced),
-		int(d.Truth), millis(d.Hot), millis(d.Refresh), flag(d.Blind), "", flag(false), flag(false))
+		int(d.Truth), millis(d.Hot), millis(d.Refresh), flag(d.Blind),
+		part.under, flag(part.subjectFull), flag(part.onlyLook))
 	return &call{op: "decide", script: luascripts.Decide, args: args, keys: slot.with(
 		tombstone, callTombstone, slotLimit, poolSubject, record, awaited, subjectLimit, clientLimit,
 		targetTombstone)}

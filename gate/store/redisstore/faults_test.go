@@ -406,7 +406,7 @@ func TestTheFirstCopyOfARefusedCallTakesNothing(t *testing.T) {
 	got := w.decide(first, decision.Admitted)
 
 	// The first copy of second's call never reaches Redis for now.
-	c := w.store.encodeDecide(w.store.secret.names.Load(), second)
+	c := w.store.encodeDecide(w.store.secret.names.Load(), second, slotPart{})
 	resent, err := w.clear.client.Do(ctx, w.store.command(ctx, c, true, false).Args()...).Slice()
 	if err != nil || resent[0] != "sold_out" {
 		t.Fatalf("%v, %v", resent, err)

@@ -103,8 +103,9 @@ func (r *reply) millis() time.Duration {
 	return time.Duration(n) * time.Millisecond
 }
 
-func (r *reply) verdict() decision.Verdict {
-	word := r.text()
+func (r *reply) verdict() decision.Verdict { return r.parseVerdict(r.text()) }
+
+func (r *reply) parseVerdict(word string) decision.Verdict {
 	verdict, ok := decision.ParseVerdict(word)
 	if !ok {
 		r.fail("a verdict", word)

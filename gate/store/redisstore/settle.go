@@ -29,6 +29,9 @@ func (s *Store) Settle(ctx context.Context, t *store.Settle) (store.Settled, err
 			return store.Settled{}, err
 		}
 	}
+	if s.sharded() {
+		return s.settleInSteps(ctx, names, t, whose)
+	}
 	raw, err := s.run(ctx, s.encodeSettle(names, t, whose))
 	if err != nil {
 		return store.Settled{}, err
@@ -51,12 +54,16 @@ func (s *Store) encodeSettle(n *names, t *store.Settle, subject string) *call {
 	if gated {
 		slot = s.keysOf(t.Pool, t.Slot, t.Truth)
 		attemptTombstone, holdTombstone = slot.Tombstone(t.ID), slot.Tombstone(t.Hold)
-		poolSubject = s.keys.PoolSubject(t.Pool, subject)
+		if !s.sharded() {
+			poolSubject = s.keys.PoolSubject(t.Pool, subject)
+		}
 	}
 	calledBy := ""
 	if gated && t.Reference != "" {
 		calledBy = s.encodeText(referencePlace(slot.State, t.Hold), t.Reference)
-		reference = s.keys.Reference(n.reference(t.Pool, t.Reference))
+		if !s.sharded() {
+			reference = s.keys.Reference(n.reference(t.Pool, t.Reference))
+		}
 	}
 	return &call{op: "settle", script: luascripts.Settle, keys: slot.with(
 		attemptTombstone, holdTombstone, poolSubject, record, answer, reference,

@@ -22,7 +22,7 @@ const (
 
 // Slot reads one slot after applying its due lapses.
 func (s *Store) Slot(ctx context.Context, q store.SlotQuery) (store.Slot, error) {
-	raw, err := s.run(ctx, s.encodeRead(q, listedHolds))
+	raw, err := s.runSlot(ctx, s.encodeRead(q, listedHolds), placeOf(q, 0))
 	if err == redis.Nil {
 		return store.Slot{}, store.ErrNoSlot
 	}
@@ -125,10 +125,13 @@ func (s *Store) Slots(ctx context.Context, q store.SlotQuery, cursor string, lim
 	}
 	next := ""
 	if len(listed) == limit {
-		next = strconv.FormatFloat(listed[limit-1].Score, 'f', 0, 64)
+		next = formatScore(listed[limit-1].Score)
 	}
 	return slots, next, nil
 }
+
+// formatScore writes a place in the index.
+func formatScore(score float64) string { return strconv.FormatFloat(score, 'f', 0, 64) }
 
 // readAll reads many slots in one round trip. Those whose idle
 // state has been dropped are left out.
@@ -160,7 +163,16 @@ func (s *Store) readAll(ctx context.Context, q store.SlotQuery, listed []redis.Z
 		if reply.Err() == redis.Nil {
 			continue
 		}
-		slot, err := s.decodeSlot("slots", reply.Val(), queries[i])
+		raw := reply.Val()
+		if s.sharded() {
+			if raw, err = s.readTold(raw, queries[i]); err != nil {
+				return nil, err
+			}
+			if raw == nil {
+				continue
+			}
+		}
+		slot, err := s.decodeSlot("slots", raw, queries[i])
 		if err != nil {
 			return nil, err
 		}
@@ -204,11 +216,15 @@ func (s *Store) Change(ctx context.Context, q store.SlotQuery, c store.SlotChang
 	} else if c.OpensAt != nil {
 		opens = unixMillis(*c.OpensAt)
 	}
+	at := placeOf(q, 0)
+	if err := s.enlist(ctx, at); err != nil {
+		return store.Slot{}, err
+	}
 	slot := s.keysOf(q.Pool, q.Slot, q.Truth)
-	raw, err := s.run(ctx, &call{op: "change", script: luascripts.SlotChange,
+	raw, err := s.runSlot(ctx, &call{op: "change", script: luascripts.SlotChange,
 		keys: slot.with(slot.Tombstone(s.nextCall())),
 		args: []any{q.Slot, life(q.Retain, 0, 0), flag(q.KeepUnknown), listedHolds, int(q.Truth), capacity, closed, opens, flag(c.Verify)},
-	})
+	}, at)
 	if err != nil {
 		return store.Slot{}, err
 	}
@@ -226,10 +242,14 @@ func (s *Store) Release(ctx context.Context, q store.SlotQuery, hold string) (de
 	if err != nil {
 		return decision.NoHold, err
 	}
-	raw, err := s.run(ctx, &call{op: "release", script: luascripts.SlotRelease,
-		keys: slot.with(slot.Tombstone(s.nextCall()), slot.Tombstone(hold), s.keys.PoolSubject(q.Pool, h.subjectHash)),
+	poolSubject := s.keys.PoolSubject(q.Pool, h.subjectHash)
+	if s.sharded() {
+		poolSubject = s.keys.None()
+	}
+	raw, err := s.runSlot(ctx, &call{op: "release", script: luascripts.SlotRelease,
+		keys: slot.with(slot.Tombstone(s.nextCall()), slot.Tombstone(hold), poolSubject),
 		args: []any{q.Slot, life(q.Retain, 0, 0), flag(q.KeepUnknown), hold, int(q.Truth)},
-	})
+	}, placeOf(q, 0))
 	if err == redis.Nil {
 		return decision.NoHold, store.ErrNoHold
 	}

@@ -65,7 +65,11 @@ func (s *Store) touch(ctx context.Context, q store.SlotQuery, gate string, lease
 	if err != nil {
 		return err
 	}
-	raw, err := s.run(ctx, s.encodeTouch(names, q, gate, lease, forced))
+	c := s.encodeTouch(names, q, gate, lease, forced)
+	if s.sharded() {
+		return s.touchInSteps(ctx, names, c, placeOf(q, lease), forced)
+	}
+	raw, err := s.run(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -86,11 +90,14 @@ func (s *Store) encodeTouch(n *names, q store.SlotQuery, gate string, lease time
 	}
 	for _, f := range forced {
 		subject := n.subject(f.Subject)
-		record := s.keys.None()
-		if f.Key != "" {
+		poolSubject, record := s.keys.None(), s.keys.None()
+		if !s.sharded() {
+			poolSubject = s.keys.PoolSubject(q.Pool, subject)
+		}
+		if !s.sharded() && f.Key != "" {
 			record = s.keys.KeyRecord(n.key(f.Group, f.Partition, f.Key))
 		}
-		c.keys = append(c.keys, slot.Tombstone(f.ID), s.keys.PoolSubject(q.Pool, subject), record)
+		c.keys = append(c.keys, slot.Tombstone(f.ID), poolSubject, record)
 		c.args = append(c.args, f.ID, f.Hold, min(f.Units, maxUnits), subject, s.encodeText(subjectPlace(slot.State, f.Hold), f.Subject),
 			millis(f.HoldTTL), millis(f.Lease), f.MaxPerSubject, n.scope(f.Scope), encodeFingerprint(f.Fingerprint),
 			flag(f.Key != ""), millis(f.KeyTTL))

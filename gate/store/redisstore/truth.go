@@ -23,7 +23,10 @@ func (s *Store) Look(ctx context.Context, l *store.Look) (store.Looked, error) {
 	if err := checkLook(l); err != nil {
 		return store.Looked{}, err
 	}
-	raw, err := s.run(ctx, s.encodeLook(l))
+	if err := s.confirmRun(ctx, "look", s.keys.Slot(l.Query.Pool, l.Query.Slot).State); err != nil {
+		return store.Looked{}, err
+	}
+	raw, err := s.runSlot(ctx, s.encodeLook(l), placeOf(l.Query, l.Lease))
 	if err != nil {
 		return store.Looked{}, err
 	}
@@ -41,7 +44,15 @@ func (s *Store) Apply(ctx context.Context, t *store.Reading) (store.Applied, err
 	if err := checkLook(t.Look); err != nil {
 		return store.Applied{}, err
 	}
-	raw, err := s.run(ctx, s.encodeApply(t))
+	q := t.Look.Query
+	at := placeOf(q, 0)
+	if err := s.enlist(ctx, at); err != nil {
+		return store.Applied{}, err
+	}
+	if err := s.confirmRun(ctx, "apply", s.keys.Slot(q.Pool, q.Slot).State); err != nil {
+		return store.Applied{}, err
+	}
+	raw, err := s.runSlot(ctx, s.encodeApply(t), at)
 	if err != nil {
 		return store.Applied{}, err
 	}
@@ -60,10 +71,19 @@ func checkLook(l *store.Look) error {
 	return checkCall("", 0, l.ID)
 }
 
+// epochOf is where the run of the store stands for a script to see; on a cluster none
+// can.
+func (s *Store) epochOf() string {
+	if s.sharded() {
+		return s.keys.None()
+	}
+	return s.keys.Epoch()
+}
+
 func (s *Store) encodeLook(l *store.Look) *call {
 	q := l.Query
 	slot := s.keysOf(q.Pool, q.Slot, q.Truth)
-	return &call{op: "look", script: luascripts.Look, keys: slot.with(slot.Look, slot.Tombstone(l.ID), s.keys.Epoch()), args: []any{
+	return &call{op: "look", script: luascripts.Look, keys: slot.with(slot.Look, slot.Tombstone(l.ID), s.epochOf()), args: []any{
 		q.Slot, life(q.Retain, q.HoldTTL, l.Lease), flag(q.KeepUnknown), int(q.Truth), millis(q.HoldTTL),
 		l.ID, millis(l.Lag), millis(l.Lease), flag(l.Force), millis(l.Fresh),
 	}}
@@ -79,7 +99,7 @@ func (s *Store) encodeApply(t *store.Reading) *call {
 		said = "missing"
 	}
 	bounded := func(units int64) int64 { return min(max(units, -maxUnits), maxUnits) }
-	return &call{op: "apply", script: luascripts.Apply, keys: slot.with(slot.Look, slot.Tombstone(t.Look.ID), s.keys.Epoch()), args: []any{
+	return &call{op: "apply", script: luascripts.Apply, keys: slot.with(slot.Look, slot.Tombstone(t.Look.ID), s.epochOf()), args: []any{
 		q.Slot, life(q.Retain, q.HoldTTL, 0), flag(q.KeepUnknown), int(q.Truth), min(q.Capacity, maxUnits), t.Look.ID,
 		flag(looked.Known), looked.Born, looked.At, looked.Open, looked.Admitted, looked.Refunded, flag(looked.Marked),
 		said, bounded(t.Value), bounded(t.Total), t.Fence, millis(t.Hot), millis(t.Refresh),

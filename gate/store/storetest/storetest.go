@@ -28,6 +28,8 @@ type Harness struct {
 	Store, Other store.Store
 	// Advance moves the store's clock forward.
 	Advance func(d time.Duration)
+	// Stepwise: a call takes several steps, and others may see it between two of them.
+	Stepwise bool
 }
 
 // Run holds a store to the contract. open returns a harness on an empty store

@@ -1,0 +1,117 @@
+package redisstore
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/luascripts"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// settleInSteps is a settle on a cluster (doc.go, "Cluster"): the booking's reference,
+// which alone means nothing, then the slot, then the key (H20), then the pool. One that
+// fails on the way is finished by the same settle made again. subject is the hash of the
+// hold's subject.
+func (s *Store) settleInSteps(ctx context.Context, n *names, t *store.Settle, subject string) (store.Settled, error) {
+	if t.Pool == "" {
+		return s.settleGuard(ctx, n, t)
+	}
+	at := place{pool: t.Pool, slot: t.Slot, retain: life(t.Retain, max(t.HoldTTL, t.PendingTTL), 0)}
+	if err := s.enlist(ctx, at); err != nil {
+		return store.Settled{}, err
+	}
+	// A duplicate may be of a booking that stands under this reference with another hold.
+	first := t.Outcome == rules.Booked || t.Outcome == rules.Done
+	if first {
+		if err := s.refer(ctx, n, t, at); err != nil {
+			return store.Settled{}, err
+		}
+	}
+	slotOnly := *t
+	slotOnly.Key = ""
+	reply, told, err := s.askSlot(ctx, s.encodeSettle(n, &slotOnly, subject), at)
+	if err != nil {
+		return store.Settled{}, err
+	}
+	settled, unseen, err := decodeSettledSlot(reply)
+	if err != nil {
+		return store.Settled{}, err
+	}
+	if t.Key != "" {
+		if err := s.settleClaim(ctx, n, t, settled, unseen); err != nil {
+			return store.Settled{}, err
+		}
+	}
+	booked := settled.Hold == decision.Confirmed || settled.Hold == decision.Pending
+	if t.Outcome == rules.Duplicate && booked {
+		if err := s.refer(ctx, n, t, at); err != nil {
+			return store.Settled{}, err
+		}
+	}
+	return settled, s.carryNotes(ctx, "settle", at, told)
+}
+
+// settleGuard settles a request that has no slot: the key is all there is.
+func (s *Store) settleGuard(ctx context.Context, n *names, t *store.Settle) (store.Settled, error) {
+	if t.Key == "" {
+		return store.Settled{Applied: true}, nil
+	}
+	raw, err := s.run(ctx, s.encodeSettle(n, t, ""))
+	if err != nil {
+		return store.Settled{}, err
+	}
+	return decodeSettled(raw)
+}
+
+// decodeSettledSlot reads what settle.lua replies of a slot on a cluster.
+func decodeSettledSlot(raw any) (settled store.Settled, unseen bool, err error) {
+	values, _ := raw.([]any)
+	if len(values) != 6 {
+		return store.Settled{}, false, strange("settle", "%v, want 6 values", raw)
+	}
+	if settled, err = decodeSettled(values[:5]); err != nil {
+		return store.Settled{}, false, err
+	}
+	r := newReply("settle", values, 6)
+	r.next = 5
+	unseen = r.flag()
+	return settled, unseen, r.end()
+}
+
+// settleClaim settles the key as the slot has told.
+func (s *Store) settleClaim(ctx context.Context, n *names, t *store.Settle, found store.Settled, unseen bool) error {
+	record := s.keys.KeyRecord(n.key(t.Group, t.Partition, t.Key))
+	raw, err := s.run(ctx, &call{op: "settle", script: luascripts.ClaimSettle,
+		keys: []string{record, s.keys.KeyTombstone(record, t.ID), s.keys.Answer(record, t.ID)},
+		args: []any{t.ID, t.Outcome.String(), keyHold(t), flag(t.Action == store.Book), flag(t.Keep),
+			s.sealAnswer(record, t.Answer), millis(t.KeyTTL), n.scope(t.Scope), encodeFingerprint(t.Fingerprint),
+			flag(found.Applied), found.Hold.String(), flag(unseen)}})
+	if err != nil {
+		return err
+	}
+	r := newReply("settle", []any{raw}, 1)
+	r.flag()
+	return r.end()
+}
+
+// keyHold is the hold that a key names: that of a booking.
+func keyHold(t *store.Settle) string {
+	if t.Action == store.Book {
+		return t.Hold
+	}
+	return ""
+}
+
+// refer notes what a booking's reference stands for.
+func (s *Store) refer(ctx context.Context, n *names, t *store.Settle, at place) error {
+	if t.Reference == "" {
+		return nil
+	}
+	key := s.keys.Reference(n.reference(t.Pool, t.Reference))
+	return s.try(ctx, "settle", func(ctx context.Context, client redis.UniversalClient, _ bool) error {
+		return client.Do(ctx, "SET", key, t.Hold+"|"+t.Slot, "PX", at.retain).Err()
+	})
+}
