@@ -58,6 +58,16 @@ func newFixtureYAML(t testing.TB, yaml string) *fixture {
 
 func newFixtureTruth(t testing.TB, yaml string, truth Truth) *fixture {
 	t.Helper()
+	memory := &flaky{Store: memstore.New(memstore.Options{MaxMemory: 1 << 26})}
+	t.Cleanup(func() { memory.Store.Close() })
+	f := newFixtureOn(t, yaml, truth, memory)
+	f.store = memory
+	return f
+}
+
+// newFixtureOn has no f.store.
+func newFixtureOn(t testing.TB, yaml string, truth Truth, on store.Store) *fixture {
+	t.Helper()
 	cfg, faults := rules.Load("test.yaml", []byte(yaml), rules.LoadOptions{})
 	if len(faults.Errors()) > 0 {
 		t.Fatalf("%v\n%s", faults, yaml)
@@ -66,8 +76,8 @@ func newFixtureTruth(t testing.TB, yaml string, truth Truth) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, store: &flaky{Store: memstore.New(memstore.Options{MaxMemory: 1 << 26})}, backend: &backend{}, meter: &meter{}}
-	f.Gate, err = New(Options{Config: cfg, Set: set, Store: f.store, Backend: f.backend, Truth: truth, Meter: f.meter, Logger: slog.New(slog.DiscardHandler)})
+	f := &fixture{t: t, backend: &backend{}, meter: &meter{}}
+	f.Gate, err = New(Options{Config: cfg, Set: set, Store: on, Backend: f.backend, Truth: truth, Meter: f.meter, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +85,6 @@ func newFixtureTruth(t testing.TB, yaml string, truth Truth) *fixture {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		f.Close(ctx)
-		f.store.Store.Close()
 	})
 	return f
 }
@@ -303,7 +312,7 @@ func field(r *Reply, name string) string {
 func (f *fixture) slot(lesson string) store.Slot {
 	f.t.Helper()
 	q, _ := f.Query("lessons", lesson)
-	s, err := f.store.Slot(f.t.Context(), q)
+	s, err := f.Gate.store.Slot(f.t.Context(), q)
 	if err != nil {
 		f.t.Fatal(err)
 	}
