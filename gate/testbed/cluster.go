@@ -29,8 +29,12 @@ func Cluster(t testing.TB, options ...Option) *RedisCluster {
 	t.Helper()
 	o := newTopology(1500*time.Millisecond, options)
 	c := &RedisCluster{t: t}
+	seat := func() *busSeat { return &busSeat{} }
+	if o.hosts != direct {
+		seat = newBus().newSeat
+	}
 	for range 2 * shards {
-		if err := c.startNode(o); err != nil {
+		if err := c.startNode(o, seat()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,7 +45,7 @@ func Cluster(t testing.TB, options ...Option) *RedisCluster {
 	return c
 }
 
-func (c *RedisCluster) startNode(o topology) error {
+func (c *RedisCluster) startNode(o topology, seat *busSeat) error {
 	args := append(slices.Clip(o.args), "--repl-diskless-sync-delay", "0",
 		"--cluster-node-timeout", strconv.FormatInt(o.downAfter.Milliseconds(), 10),
 		"--cluster-announce-ip", o.hosts.peers)
@@ -50,7 +54,7 @@ func (c *RedisCluster) startNode(o topology) error {
 		args = append(args, "--cluster-announce-hostname", clientHost, "--cluster-preferred-endpoint-type", "hostname")
 	}
 	node := newRedis(c.t, o.hosts, args...)
-	node.cluster = true
+	node.seat = seat
 	if err := node.launch(); err != nil {
 		return err
 	}
@@ -75,7 +79,7 @@ func (c *RedisCluster) join() error {
 			}
 		}
 		for _, other := range c.nodes[:i] {
-			if err := node.do("CLUSTER", "MEET", other.hosts.peers, other.port, other.busPort).Err(); err != nil {
+			if err := node.do("CLUSTER", "MEET", other.hosts.peers, other.port, other.seat.announced).Err(); err != nil {
 				return err
 			}
 		}
@@ -142,8 +146,8 @@ func (c *RedisCluster) MasterOf(key string) *RedisServer {
 
 func (c *RedisCluster) index(node *RedisServer) int { return slices.Index(c.nodes, node) }
 
-// AwaitReady returns once all running nodes agree which running node owns each
-// slot, and every other running node replicates its partner.
+// AwaitReady returns once all nodes in reach (running and not isolated) agree which
+// of them owns each slot, and every other of them replicates its partner.
 func (c *RedisCluster) AwaitReady() {
 	c.t.Helper()
 	if err := await(nil, c.ready); err != nil {
@@ -157,7 +161,7 @@ func (c *RedisCluster) ready() error {
 		return err
 	}
 	for _, node := range c.nodes {
-		if !node.Running() || slices.Contains(owners[:], node) {
+		if !node.reachable() || slices.Contains(owners[:], node) {
 			continue
 		}
 		if err := node.follows(c.Partner(node)); err != nil {
@@ -179,7 +183,7 @@ func (c *RedisCluster) Failover(old *RedisServer) *RedisServer {
 }
 
 // AwaitFailover returns the new master once the partner of old owns its slots and
-// all running nodes agree on that.
+// all nodes in reach agree on that.
 func (c *RedisCluster) AwaitFailover(old *RedisServer) *RedisServer {
 	c.t.Helper()
 	err := await(nil, func() error {

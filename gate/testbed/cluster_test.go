@@ -57,6 +57,35 @@ func TestClusterFailsOverWhenAMasterIsKilled(t *testing.T) {
 	}
 }
 
+// An isolated master stops by itself once it misses most of the others, and what it
+// took until then is lost.
+func TestClusterIsolatedMaster(t *testing.T) {
+	t.Parallel()
+	c := Cluster(t, WithProxies())
+	old := c.MasterOf("n")
+	client := dial(t, old.Addr())
+	eventually(t, increment(t, client, "n"))
+	client.Wait(t.Context(), 1, 0)
+
+	old.Isolate()
+	_ = client.Incr(t.Context(), "n").Err() // most likely acknowledged
+	eventually(t, func() error {
+		if err := client.Incr(t.Context(), "n").Err(); err == nil || !strings.HasPrefix(err.Error(), "CLUSTERDOWN") {
+			return fmt.Errorf("the old master gives %v, want CLUSTERDOWN", err)
+		}
+		return nil
+	})
+	if master := c.AwaitFailover(old); c.MasterOf("n") != master {
+		t.Errorf("the nodes say that the master is %s, want %s", c.MasterOf("n").Addr(), master.Addr())
+	}
+
+	old.Rejoin()
+	c.AwaitReady() // now it follows
+	if n := value(t, dialCluster(t, c), "n"); n != 1 {
+		t.Errorf("n is %d, want the 1 from before", n)
+	}
+}
+
 // One cluster for all that leaves its nodes alive.
 func TestClusterWhoseNodesLive(t *testing.T) {
 	t.Parallel()

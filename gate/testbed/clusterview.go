@@ -95,12 +95,12 @@ func (c *RedisCluster) owners() *[slots]*RedisServer {
 	return owners
 }
 
-// agreedOwners returns the owner of every slot if all running nodes agree on it,
-// it runs, and they all say that the cluster is ok.
+// agreedOwners returns the owner of every slot if all nodes in reach agree on
+// it, it is in reach, and they all say that the cluster is ok.
 func (c *RedisCluster) agreedOwners() (*[slots]*RedisServer, error) {
 	var agreed *[slots]*RedisServer
 	for _, node := range c.nodes {
-		if !node.Running() {
+		if !node.reachable() {
 			continue
 		}
 		info, err := node.clusterState()
@@ -125,11 +125,11 @@ func (c *RedisCluster) agreedOwners() (*[slots]*RedisServer, error) {
 		}
 	}
 	if agreed == nil {
-		return nil, errors.New("no node is running")
+		return nil, errors.New("no node is in reach")
 	}
 	for _, owner := range agreed {
-		if !owner.Running() {
-			return nil, fmt.Errorf("%s owns slots but is not running", owner.Addr())
+		if !owner.reachable() {
+			return nil, fmt.Errorf("%s owns slots but is not in reach", owner.Addr())
 		}
 	}
 	return agreed, nil

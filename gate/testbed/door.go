@@ -81,10 +81,16 @@ func (d *door) listen() error {
 
 // sever ends all connections.
 func (d *door) sever() {
+	d.severWhere(func(visit) bool { return true })
+}
+
+func (d *door) severWhere(chosen func(visit) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for v := range d.visits {
-		v.sever()
+		if chosen(v) {
+			v.sever()
+		}
 	}
 }
 

@@ -27,17 +27,17 @@ type RedisServer struct {
 	dir       string
 	hosts     hosts
 	port      int
-	cluster   bool                      // whether it is a node of a Cluster
-	busPort   int                       // where such nodes talk to each other
+	seat      *busSeat                  // of a node of a Cluster, else nil
 	config    string                    // path of the configuration file that it keeps itself, if it has one
 	args      []string                  // of the command line, where they win over config
 	authority []byte                    // who signed its certificate, in PEM; nil without TLS
 	proxy     *RedisProxy               // before it, if any
 	rewrite   func(reply []byte) []byte // of that proxy
 
-	mu     sync.Mutex
-	child  *process // nil before the first start
-	frozen bool
+	mu       sync.Mutex
+	child    *process // nil before the first start
+	frozen   bool
+	isolated bool
 }
 
 // Redis starts redis-server on a free loopback port and returns once it
@@ -84,14 +84,17 @@ func (r *RedisServer) launch() error {
 			return err
 		}
 		r.port = port
-		if r.cluster {
-			if r.busPort, err = freePort(); err != nil {
+		if r.seat != nil {
+			if err := r.seat.choosePorts(); err != nil {
 				return err
 			}
 		}
 		err = r.start()
 		if err == nil && r.hosts == proxied {
 			r.proxy, err = startProxy(r.t, r.Addr(), r.directAddr(), r.rewrite)
+		}
+		if err == nil && r.seat != nil && r.seat.bus != nil {
+			err = r.seat.bus.attach(r)
 		}
 		if err == nil || attempt == attempts {
 			return err
@@ -113,8 +116,8 @@ func (r *RedisServer) start() error {
 		port = "--tls-port"
 	}
 	args = append(args, port, strconv.Itoa(r.port), "--dir", r.dir, "--save", "", "--appendonly", "no")
-	if r.cluster {
-		args = append(args, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(r.busPort))
+	if r.seat != nil {
+		args = append(args, r.seat.args()...)
 	}
 	child, err := startProcess(exec.Command(r.binary, append(args, r.args...)...), syscall.SIGKILL)
 	if err != nil {
@@ -183,6 +186,13 @@ func (r *RedisServer) Running() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.child.alive() && !r.frozen
+}
+
+// reachable tells whether other servers get answers from it.
+func (r *RedisServer) reachable() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.child.alive() && !r.frozen && !r.isolated
 }
 
 // Kill ends the server with SIGKILL and returns when it is gone. Killing a

@@ -98,7 +98,8 @@ func (s *SentinelDeployment) Servers() []*RedisServer { return slices.Clone(s.se
 // Sentinels returns the sentinels.
 func (s *SentinelDeployment) Sentinels() []*RedisServer { return slices.Clone(s.sentinels) }
 
-// AwaitReady returns once every running server but the master replicates it,
+// AwaitReady returns once every server in reach (running and not isolated) but the
+// master replicates it,
 // and every running sentinel knows them, has its quorum and sees no failover.
 // Sentinels look at their servers every ten seconds while nothing seems wrong, and
 // hear of each other every two; until it returns they do both all the time.
@@ -132,7 +133,7 @@ func (s *SentinelDeployment) ready() error {
 	}
 	replicas := 0
 	for _, server := range s.servers {
-		if server == master || !server.Running() {
+		if server == master || !server.reachable() {
 			continue
 		}
 		if err := server.follows(master); err != nil {
