@@ -175,11 +175,16 @@ func (d *document) fault(node *yaml.Node, message string) {
 }
 
 func (d *document) note(node *yaml.Node, message string, warning bool) {
+	d.faults = append(d.faults, d.at(node, message, warning))
+}
+
+// at is a fault where the node stands.
+func (d *document) at(node *yaml.Node, message string, warning bool) Fault {
 	f := Fault{File: d.file, Line: node.Line, Col: node.Column, Message: message, Warning: warning}
 	if set, ok := d.origin[node]; ok {
 		f.File, f.Line, f.Col = "--set "+set, 0, 0
 	}
-	d.faults = append(d.faults, f)
+	return f
 }
 
 // checkStructure refuses what YAML allows and a configuration should not: keys

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/slotgate/slotgate/rules"
 )
@@ -12,8 +14,10 @@ const checkHelp = `Usage: slotgate check -c FILE [--set PATH=VALUE]...
 
 Loads a configuration as run does and prints every fault as
 FILE:LINE:COL: message and every warning as FILE:LINE:COL: warning: message.
-Without faults it prints the effective rules and pools, and what has to be true
-for Slotgate's promises to hold.
+Without faults it looks at the configured store for up to a second, and warns of
+what endangers bookings there: a pool or prefix that had another name when they
+were made, a server that may lose them. Then it prints the effective rules and
+pools, and what has to be true for Slotgate's promises to hold.
 
   -c FILE            the configuration
   --set PATH=VALUE   replaces a value; repeatable. A rule is named by its name:
@@ -56,9 +60,28 @@ func checkCommand(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	if config == nil {
 		return checkUnusable
 	}
+	fmt.Fprint(stdout, checkStore(config, flags.places()))
 	if err := writeEffective(stdout, config); err != nil {
 		fmt.Fprintf(stderr, "slotgate check: %v\n", err)
 		return checkUnusable
 	}
 	return checkUsable
+}
+
+// lookTime is how long check looks at a store.
+const lookTime = time.Second
+
+// checkStore warns of what a store shows. One that is away is no fault of the
+// configuration.
+func checkStore(config *rules.Config, places rules.Places) rules.Faults {
+	if config.Store.Kind != "redis" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+	defer cancel()
+	seen, err := inspectStore(ctx, config)
+	if err != nil {
+		return rules.Faults{places.Warning(fmt.Sprintf("the store was not looked at: %v", err), "store", "addresses")}
+	}
+	return storeWarnings(config, places, seen)
 }

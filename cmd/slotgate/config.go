@@ -13,6 +13,7 @@ import (
 type configFlags struct {
 	file string
 	sets []string
+	text []byte // once loaded
 }
 
 func (f *configFlags) register(set *flag.FlagSet) {
@@ -25,10 +26,13 @@ func (f *configFlags) load() (*rules.Config, rules.Faults, error) {
 	if f.file == "" {
 		return nil, nil, errors.New("-c FILE is missing")
 	}
-	text, err := os.ReadFile(f.file)
-	if err != nil {
+	var err error
+	if f.text, err = os.ReadFile(f.file); err != nil {
 		return nil, nil, err
 	}
-	config, faults := rules.Load(f.file, text, rules.LoadOptions{Env: os.LookupEnv, Set: f.sets, DSN: source.CheckDSN})
+	config, faults := rules.Load(f.file, f.text, rules.LoadOptions{Env: os.LookupEnv, Set: f.sets, DSN: source.CheckDSN})
 	return config, faults, nil
 }
+
+// places are those of what was loaded.
+func (f *configFlags) places() rules.Places { return rules.ReadPlaces(f.file, f.text, f.sets) }

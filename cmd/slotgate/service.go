@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,8 +15,6 @@ import (
 	"github.com/slotgate/slotgate/gate/admin"
 	"github.com/slotgate/slotgate/gate/edge"
 	"github.com/slotgate/slotgate/gate/store"
-	"github.com/slotgate/slotgate/gate/store/memstore"
-	"github.com/slotgate/slotgate/gate/store/redisstore"
 	"github.com/slotgate/slotgate/gate/truth"
 	"github.com/slotgate/slotgate/gate/truth/source"
 	"github.com/slotgate/slotgate/gate/upstream"
@@ -139,38 +136,6 @@ func (s *service) wire() (err error) {
 		Listen: s.config.Admin.Listen, Token: s.config.Admin.Token, Logger: s.log,
 	})
 	return err
-}
-
-func openStore(config rules.StoreConfig, metrics *admin.Metrics, log *slog.Logger) (store.Store, error) {
-	if config.Kind == "memory" {
-		return memstore.New(memstore.Options{MaxMemory: int64(config.MaxMemory), Observe: metrics.StoreCall}), nil
-	}
-	var secure *tls.Config
-	if config.TLS {
-		secure = &tls.Config{MinVersion: tls.VersionTLS12} // the system's roots, the name in each address
-	}
-	redis, err := redisstore.Open(context.Background(), redisstore.Options{
-		Mode:       redisstore.Mode(config.Mode),
-		Addresses:  config.Addresses,
-		MasterName: config.MasterName,
-		Username:   config.Username,
-		Password:   config.Password,
-		DB:         config.DB,
-		TLS:        secure,
-		Prefix:     config.Prefix,
-		Secret:     config.Secret,
-
-		EncryptKey:     config.EncryptKey,
-		EncryptOldKeys: config.EncryptOldKeys,
-
-		Timeout: config.Timeout,
-		Logger:  log,
-		Observe: metrics.StoreCall,
-	})
-	if err != nil {
-		return nil, err // and no store: a nil *Store is not a nil Store
-	}
-	return redis, nil
 }
 
 // listen opens both listeners before either is served, so that a gate whose admin

@@ -89,7 +89,7 @@ func (i *inspection) look(ctx context.Context, client *redis.Client) error {
 	}
 	server := readInfo(info)
 	server.Address = client.Options().Addr
-	if err := readSettings(ctx, client, &server); err != nil {
+	if err := readSettings(ctx, client, infoField(info, "cluster_enabled") == "1", &server); err != nil {
 		return err
 	}
 	indexes, partly, err := i.scan(ctx, client)
@@ -136,8 +136,12 @@ func readInfo(info string) store.Server {
 
 // readSettings adds what only the configuration tells, if the server shows it: many
 // that are run by others do not, nor need it be among a user's rights.
-func readSettings(ctx context.Context, client *redis.Client, s *store.Server) error {
-	for _, pattern := range []string{"min-replicas-*", "save", "cluster-node-timeout"} {
+func readSettings(ctx context.Context, client *redis.Client, clustered bool, s *store.Server) error {
+	patterns := []string{"min-replicas-*", "save"}
+	if clustered {
+		patterns = append(patterns, "cluster-node-timeout")
+	}
+	for _, pattern := range patterns {
 		settings, err := client.ConfigGet(ctx, pattern).Result()
 		if isReply(err) {
 			s.Hidden = true
