@@ -28,3 +28,20 @@ func serviceAccount(name, install string) (*syscall.Credential, error) {
 	}
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
+
+// serviceFolder makes a temporary folder that belongs to the account; nil stands
+// for our own.
+func serviceFolder(name string, account *syscall.Credential) (string, error) {
+	folder, err := os.MkdirTemp("", "testbed-"+name+"-")
+	if err != nil {
+		return "", fmt.Errorf("testbed: %s: %w", name, err)
+	}
+	if account == nil {
+		return folder, nil
+	}
+	if err := os.Chown(folder, int(account.Uid), int(account.Gid)); err != nil {
+		os.RemoveAll(folder)
+		return "", fmt.Errorf("testbed: %s: %w", name, err)
+	}
+	return folder, nil
+}

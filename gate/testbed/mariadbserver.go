@@ -35,9 +35,9 @@ func startMariaDB() (*mariadbServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := os.MkdirTemp("", "testbed-mariadb-")
+	folder, err := serviceFolder("mariadb", account)
 	if err != nil {
-		return nil, fmt.Errorf("testbed: mariadb: %w", err)
+		return nil, err
 	}
 	s := &mariadbServer{folder: folder}
 	if err := s.start(install, server, account); err != nil {
@@ -48,11 +48,6 @@ func startMariaDB() (*mariadbServer, error) {
 }
 
 func (s *mariadbServer) start(install, server string, account *syscall.Credential) error {
-	if account != nil {
-		if err := os.Chown(s.folder, int(account.Uid), int(account.Gid)); err != nil {
-			return fmt.Errorf("testbed: mariadb: %w", err)
-		}
-	}
 	command := func(program string, args ...string) *exec.Cmd {
 		// What is lost with the machine is of no use to a test: nothing is synced.
 		cmd := exec.Command(program, append([]string{
@@ -66,34 +61,22 @@ func (s *mariadbServer) start(install, server string, account *syscall.Credentia
 	}
 
 	// With this method root has an empty password, from the loopback only.
-	setup, err := startProcess(command(install, "--auth-root-authentication-method=normal", "--skip-test-db"), syscall.SIGKILL)
-	if err != nil {
+	if err := runProcess(command(install, "--auth-root-authentication-method=normal", "--skip-test-db")); err != nil {
 		return err
 	}
-	if <-setup.exited; setup.err != nil {
-		return fmt.Errorf("testbed: mariadb-install-db: %w; it printed:\n%s", setup.err, setup.output)
-	}
 
-	// Between choosing a port and binding it another process may be faster.
-	const attempts = 5
-	for attempt := 1; ; attempt++ {
-		port, err := freePort()
-		if err != nil {
-			return err
-		}
+	return onFreePort(func(port int) (err error) {
 		s.port = port
 		s.child, err = startProcess(command(server, "--bind-address=127.0.0.1", "--port="+strconv.Itoa(port),
 			"--socket="+filepath.Join(s.folder, "socket"), "--pid-file="+filepath.Join(s.folder, "pid"),
 			"--max-connections=200", "--character-set-server=utf8mb4", "--skip-log-bin",
 			"--key-buffer-size=1M", "--aria-pagecache-buffer-size=1M", "--performance-schema=OFF",
 		), syscall.SIGKILL)
-		if err == nil {
-			err = s.child.awaitReady(s.ping)
-		}
-		if err == nil || attempt == attempts {
+		if err != nil {
 			return err
 		}
-	}
+		return s.child.awaitReady(s.ping)
+	})
 }
 
 func (s *mariadbServer) data() string { return filepath.Join(s.folder, "data") }

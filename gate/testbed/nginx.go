@@ -66,31 +66,24 @@ func Nginx(t testing.TB, backend string) *NginxServer {
 			n.child.end(syscall.SIGTERM, 10*time.Second)
 		}
 	})
-	// Between choosing a port and binding it another process may be faster.
-	const attempts = 5
-	for attempt := 1; ; attempt++ {
-		n.port = FreePort(t)
-		err := n.start(backend)
-		if err == nil {
-			return n
-		}
-		if attempt == attempts {
-			t.Fatal(err)
-		}
+	if err := n.start(backend); err != nil {
+		t.Fatal(err)
 	}
+	return n
 }
 
 func (n *NginxServer) start(backend string) error {
 	file := filepath.Join(n.dir, "nginx.conf")
-	if err := os.WriteFile(file, fmt.Appendf(nil, nginxConfig, n.dir, backend, n.port), 0o600); err != nil {
-		return fmt.Errorf("testbed: nginx: %w", err)
-	}
-	child, err := startProcess(exec.Command(n.binary, "-c", file), syscall.SIGKILL)
-	if err != nil {
-		return err
-	}
-	n.child = child
-	return child.awaitReady(n.ping)
+	return onFreePort(func(port int) (err error) {
+		n.port = port
+		if err := os.WriteFile(file, fmt.Appendf(nil, nginxConfig, n.dir, backend, n.port), 0o600); err != nil {
+			return fmt.Errorf("testbed: nginx: %w", err)
+		}
+		if n.child, err = startProcess(exec.Command(n.binary, "-c", file), syscall.SIGKILL); err != nil {
+			return err
+		}
+		return n.child.awaitReady(n.ping)
+	})
 }
 
 // ping succeeds only when our child has bound the port: had it not, it would have

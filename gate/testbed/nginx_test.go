@@ -38,7 +38,7 @@ func TestNginxProxiesAndEndsWithItsTest(t *testing.T) {
 }
 
 func TestNginxWithABadBackendSaysWhy(t *testing.T) {
-	server := &NginxServer{dir: t.TempDir(), port: FreePort(t)}
+	server := &NginxServer{dir: t.TempDir()}
 	server.binary, _ = lookServer("nginx")
 	if err := server.start("no such host"); err == nil || !strings.Contains(err.Error(), "invalid parameter") {
 		t.Errorf("error is %v, want what nginx printed", err)

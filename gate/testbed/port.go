@@ -54,6 +54,22 @@ func freePort() (int, error) {
 	return 0, fmt.Errorf("testbed: no free port between %d and %d: %w", lowestPort, highestPort, last)
 }
 
+// onFreePort lets start try free ports until it succeeds on one. Between choosing
+// a port and binding it another process may be faster.
+func onFreePort(start func(port int) error) error {
+	const attempts = 5
+	for attempt := 1; ; attempt++ {
+		port, err := freePort()
+		if err != nil {
+			return err
+		}
+		err = start(port)
+		if err == nil || attempt == attempts {
+			return err
+		}
+	}
+}
+
 func loopback(port int) string {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }

@@ -34,9 +34,9 @@ func startPostgres() (*postgresServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := os.MkdirTemp("", "testbed-postgres-")
+	folder, err := serviceFolder("postgres", account)
 	if err != nil {
-		return nil, fmt.Errorf("testbed: postgres: %w", err)
+		return nil, err
 	}
 	s := &postgresServer{folder: folder}
 	if err := s.start(programs, account); err != nil {
@@ -47,11 +47,6 @@ func startPostgres() (*postgresServer, error) {
 }
 
 func (s *postgresServer) start(programs string, account *syscall.Credential) error {
-	if account != nil {
-		if err := os.Chown(s.folder, int(account.Uid), int(account.Gid)); err != nil {
-			return fmt.Errorf("testbed: postgres: %w", err)
-		}
-	}
 	command := func(program string, args ...string) *exec.Cmd {
 		cmd := exec.Command(filepath.Join(programs, program), args...)
 		cmd.Dir = s.folder // the caller's own may be closed to that account
@@ -60,22 +55,13 @@ func (s *postgresServer) start(programs string, account *syscall.Credential) err
 	}
 
 	data := filepath.Join(s.folder, "data")
-	initdb, err := startProcess(command("initdb", "--pgdata", data, "--username", "postgres",
-		"--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync"), syscall.SIGKILL)
+	err := runProcess(command("initdb", "--pgdata", data, "--username", "postgres",
+		"--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync"))
 	if err != nil {
 		return err
 	}
-	if <-initdb.exited; initdb.err != nil {
-		return fmt.Errorf("testbed: initdb: %w; it printed:\n%s", initdb.err, initdb.output)
-	}
 
-	// Between choosing a port and binding it another process may be faster.
-	const attempts = 5
-	for attempt := 1; ; attempt++ {
-		port, err := freePort()
-		if err != nil {
-			return err
-		}
+	return onFreePort(func(port int) (err error) {
 		s.port = port
 		// SIGQUIT is the immediate shutdown. Unlike SIGKILL it leaves no
 		// shared memory behind.
@@ -84,13 +70,11 @@ func (s *postgresServer) start(programs string, account *syscall.Credential) err
 			"-c", "unix_socket_directories=", "-c", "max_connections=200",
 			"-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off",
 		), syscall.SIGQUIT)
-		if err == nil {
-			err = s.child.awaitReady(s.ping)
-		}
-		if err == nil || attempt == attempts {
+		if err != nil {
 			return err
 		}
-	}
+		return s.child.awaitReady(s.ping)
+	})
 }
 
 // ping succeeds only when the server that answers is our child.

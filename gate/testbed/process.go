@@ -57,6 +57,18 @@ func startProcess(cmd *exec.Cmd, death syscall.Signal) (*process, error) {
 	return p, nil
 }
 
+// runProcess runs cmd to its end.
+func runProcess(cmd *exec.Cmd) error {
+	p, err := startProcess(cmd, syscall.SIGKILL)
+	if err != nil {
+		return err
+	}
+	if <-p.exited; p.err != nil {
+		return fmt.Errorf("testbed: %s: %w; it printed:\n%s", p.name, p.err, p.output)
+	}
+	return nil
+}
+
 func (p *process) alive() bool {
 	select {
 	case <-p.exited:

@@ -74,33 +74,28 @@ func (r *RedisServer) configure(text string) error {
 	return nil
 }
 
-// launch starts the server for the first time, on a port of its choice.
+// launch starts the server for the first time, on a port of its choice, and what
+// stands before it.
 func (r *RedisServer) launch() error {
-	// Between choosing a port and binding it another process may be faster.
-	const attempts = 5
-	for attempt := 1; ; attempt++ {
-		port, err := freePort()
-		if err != nil {
-			return err
-		}
+	return onFreePort(func(port int) error {
 		r.port = port
 		if r.seat != nil {
 			if err := r.seat.choosePorts(); err != nil {
 				return err
 			}
 		}
-		err = r.start()
+		err := r.start()
 		if err == nil && r.hosts == proxied {
 			r.proxy, err = startProxy(r.t, r.Addr(), r.directAddr(), r.rewrite)
 		}
 		if err == nil && r.seat != nil && r.seat.bus != nil {
 			err = r.seat.bus.attach(r)
 		}
-		if err == nil || attempt == attempts {
-			return err
+		if err != nil {
+			r.Kill()
 		}
-		r.Kill()
-	}
+		return err
+	})
 }
 
 func (r *RedisServer) start() error {
