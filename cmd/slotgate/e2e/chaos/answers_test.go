@@ -44,7 +44,7 @@ func replayFaults(calls []call, t terms) (faults []string) {
 	}
 	for _, same := range byKey {
 		for _, c := range same {
-			if c.verdict() != replayed {
+			if v := c.verdict(); v != replayed && v != settled {
 				continue
 			}
 			if !slices.ContainsFunc(same, func(o call) bool { return o.principal == c.principal && o.mayHaveBooked(c.booking) }) {

@@ -15,6 +15,7 @@ func TestChaos(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			p := draw(seed)
+			t.Log(p)
 			build(t, p.setup, 1).run(t, p, 1)
 		})
 	}
@@ -35,12 +36,21 @@ func TestTheSameSeedDrawsTheSamePlan(t *testing.T) {
 	}
 }
 
-// seedsToRun are SLOTGATE_SEED alone, or the kept ones and then SLOTGATE_SEEDS from 1
-// on: 10, and 200 under SLOTGATE_SOAK.
+// seedsToRun are those of SLOTGATE_SEED alone (7, or 7,20-39), or the kept ones and then
+// SLOTGATE_SEEDS from 1 on: 10, and 200 under SLOTGATE_SOAK.
 func seedsToRun(t *testing.T) (seeds []uint64) {
 	t.Helper()
-	if one := os.Getenv("SLOTGATE_SEED"); one != "" {
-		return []uint64{number(t, "SLOTGATE_SEED", one)}
+	if chosen := os.Getenv("SLOTGATE_SEED"); chosen != "" {
+		for part := range strings.SplitSeq(chosen, ",") {
+			first, last, isRange := strings.Cut(part, "-")
+			if !isRange {
+				last = first
+			}
+			for seed := number(t, "SLOTGATE_SEED", first); seed <= number(t, "SLOTGATE_SEED", last); seed++ {
+				seeds = append(seeds, seed)
+			}
+		}
+		return seeds
 	}
 	count := uint64(10)
 	if os.Getenv("SLOTGATE_SOAK") != "" {

@@ -57,8 +57,8 @@ var (
 // gates of every storm.
 const gates = 2
 
-// topologies that storms run on.
-var topologies = []string{"standalone"}
+// topologies that the gates can be run on.
+var topologies = []string{"standalone", "sentinel"}
 
 // drawFaults fills the lanes, each with up to two faults, the store's with up to three.
 func (p *plan) drawFaults(r *rand.Rand) (faults []fault) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -68,6 +69,7 @@ type verdict string
 const (
 	booked    verdict = "booked"    // by this call
 	replayed  verdict = "replayed"  // what another call of the key booked
+	settled   verdict = "settled"   // the hold of its key is booked, nobody knows with which answer (H21)
 	duplicate verdict = "duplicate" // the gate says that the student has the lesson
 	taken     verdict = "taken"     // the backend says so
 	soldOut   verdict = "sold out"  // says the gate
@@ -87,10 +89,13 @@ func (c *call) verdict() verdict {
 	case c.decision == "replayed":
 		// The answer of a twin that was waited for tells of a moment before this call,
 		// and a duplicate that was kept is told for as long as its key lives.
-		if c.outcome == "booked" {
-			return replayed
+		switch {
+		case c.outcome != "booked":
+			return silent
+		case c.status == http.StatusOK:
+			return settled
 		}
-		return silent
+		return replayed
 	case c.status == 0, c.outcome == "unknown":
 		return unknown
 	case c.action == cancel:

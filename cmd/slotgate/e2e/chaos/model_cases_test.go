@@ -34,6 +34,8 @@ func (c *call) says(v verdict) {
 		c.status, c.outcome, c.booking = 201, "booked", 7
 	case replayed:
 		c.status, c.decision, c.outcome = 201, "replayed", "booked"
+	case settled:
+		c.status, c.decision, c.outcome = 200, "replayed", "booked"
 	case duplicate:
 		c.decision = "duplicate"
 	case taken:
@@ -137,6 +139,14 @@ func TestModelAllows(t *testing.T) {
 			s.add(60, 70, book, "bob", soldOut)
 			s.add(80, 90, book, "ann", duplicate)
 		}},
+		"an unanswered booking whose hold another key went on under": {one, func(s *scene) {
+			s.add(0, 10, book, "ann", unknown, key("a"))
+			s.add(20, 30, book, "ann", booked, key("b"))
+			s.add(40, 50, book, "ann", settled, key("a"))
+			s.add(60, 70, cancel, "ann", cancelled)
+			s.add(80, 90, book, "bob", booked)
+			s.add(100, 110, book, "ann", settled, key("a"))
+		}},
 		"the key of another is done": {one, func(s *scene) {
 			s.add(0, 10, book, "ann", booked, key("a"))
 			s.add(20, 30, cancel, "ann", cancelled)
@@ -195,6 +205,10 @@ func TestModelForbids(t *testing.T) {
 		"a replay of the booking of another key": {one, func(s *scene) {
 			s.add(0, 10, book, "ann", booked, key("a"))
 			s.add(20, 30, book, "ann", replayed, key("b"))
+		}},
+		"settled without any booking": {one, func(s *scene) {
+			s.add(0, 10, book, "ann", silent, key("a"))
+			s.add(20, 30, book, "ann", settled, key("a"))
 		}},
 		"sold out while a seat is free for long": {terms{seats: 2, most: 2}, func(s *scene) {
 			s.add(0, 10, book, "ann", booked)

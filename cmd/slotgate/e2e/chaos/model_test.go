@@ -83,6 +83,8 @@ type terms struct {
 //
 //	booked     takes a seat of a student who had none, while there is one
 //	replayed   follows the booking of its key
+//	settled    follows it too, or the student's booking by another key under the same
+//	           hold (step 6 of decide)
 //	duplicate  the student has a seat
 //	sold out   every seat is booked or held at one moment of the call
 //	cancelled  gives the student's seat back; absent finds none
@@ -114,7 +116,7 @@ var hashSeed = maphash.MakeSeed()
 // step changes s as the operation does, and reports whether its answer is right.
 func (t terms) step(s *shelf, a ask, told *answer) bool {
 	free := s.total() < t.most && (t.twice || s.seats[a.student] == 0)
-	has := s.seats[a.student] > 0
+	has, had := s.seats[a.student] > 0, s.isDone(a.key)
 	switch told.verdict {
 	case booked:
 		s.book(a)
@@ -132,7 +134,10 @@ func (t terms) step(s *shelf, a ask, told *answer) bool {
 		}
 		return s.cancel(a)
 	case replayed:
-		return s.isDone(a.key)
+		return had
+	case settled:
+		s.finish(a)
+		return had || has || told.remembered
 	case duplicate:
 		return has || told.remembered
 	case taken:
@@ -156,8 +161,10 @@ func (t terms) step(s *shelf, a ask, told *answer) bool {
 
 func (s *shelf) book(a ask) {
 	s.seats[a.student]++
-	s.done[a.key/64] |= 1 << (a.key % 64)
+	s.finish(a)
 }
+
+func (s *shelf) finish(a ask) { s.done[a.key/64] |= 1 << (a.key % 64) }
 
 func (s *shelf) cancel(a ask) (found bool) {
 	if found = s.seats[a.student] > 0; found {

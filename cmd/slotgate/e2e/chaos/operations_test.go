@@ -43,7 +43,7 @@ func (p patience) beliefs(calls []call, student func(call) int) (list []belief) 
 		switch v := c.verdict(); {
 		case c.unsent, c.action == cancel && (v == silent || v == absent):
 			continue
-		case c.action == book && (v == replayed || v == duplicate || v == soldOut):
+		case c.action == book && (v == replayed || v == settled || v == duplicate || v == soldOut):
 			continue
 		case slices.ContainsFunc(p.troubles, func(w window) bool { return w.meets(c.began, c.ended) }):
 			b.to = forever
@@ -111,7 +111,7 @@ func (p patience) lessonOperations(lesson int, calls []call) (operations []porcu
 			end = forever
 		case soldOut:
 			told.held = holders(beliefs, c)
-		case duplicate:
+		case duplicate, settled:
 			told.remembered = c.principal != c.student || slices.ContainsFunc(beliefs, func(b belief) bool {
 				return b.booked && b.student == student && b.meets(c.began, c.ended)
 			})

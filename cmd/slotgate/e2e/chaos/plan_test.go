@@ -88,7 +88,12 @@ func (f fault) String() string {
 // draw makes the plan of a seed. Each part has its own stream of random numbers, so
 // that a change of one part leaves the others of a kept seed as they were.
 func draw(seed uint64) plan {
-	p := plan{seed: seed, setup: drawSetup(rand.New(rand.NewPCG(seed, 1)))}
+	return drawSetup(rand.New(rand.NewPCG(seed, 1))).plan(seed)
+}
+
+// plan draws all but the setup.
+func (s setup) plan(seed uint64) plan {
+	p := plan{seed: seed, setup: s}
 	p.length = 4 * time.Second
 	if p.topology != "standalone" {
 		p.length = 7 * time.Second // to see the end of a failover
@@ -102,7 +107,7 @@ func draw(seed uint64) plan {
 
 func drawSetup(r *rand.Rand) setup {
 	s := setup{
-		topology:       pick(r, topologies...),
+		topology:       pick(r, "standalone", "standalone", "sentinel", "cluster"),
 		minReplicas:    r.IntN(2) == 0,
 		constraints:    r.IntN(3) > 0,
 		style:          pick(r, booking.Naive, booking.Conditional, booking.RowLock),
@@ -112,6 +117,9 @@ func drawSetup(r *rand.Rand) setup {
 		onStoreFailure: pick(r, "pass", "local", "reject"),
 		maxInflight:    pick(r, 0, 0, 1, 3),
 		journal:        r.IntN(2) == 0,
+	}
+	if !slices.Contains(topologies, s.topology) {
+		s.topology = "standalone"
 	}
 	if !s.constraints {
 		// Without them the gate is alone: these are what it then asks for.

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"time"
 
-	"github.com/slotgate/slotgate/cmd/legacybooking/booking"
 	"github.com/slotgate/slotgate/cmd/slotgate/e2e/stage"
 )
 
@@ -76,8 +74,8 @@ func (s *storm) unrest() string {
 	return ""
 }
 
-func (s *storm) lessonUnrest(sale booking.Sale) string {
-	slot, found, err := s.arena.slot(0, int(sale.Lesson))
+func (s *storm) lessonUnrest(sale sale) string {
+	slot, found, err := s.arena.slot(0, sale.lesson)
 	switch {
 	case err != nil:
 		return err.Error()
@@ -92,11 +90,11 @@ func (s *storm) lessonUnrest(sale booking.Sale) string {
 	}
 	switch {
 	case int(slot.Held) != kept:
-		return fmt.Sprintf("lesson %d has open holds: %v %v", sale.Lesson, slot, slot.Holds)
+		return fmt.Sprintf("lesson %d has open holds: %v %v", sale.lesson, slot, slot.Holds)
 	case slot.Available == nil && s.plan.truth:
-		return fmt.Sprintf("lesson %d is not looked at: %v", sale.Lesson, slot)
-	case s.plan.truth && *slot.Available != max(0, sale.Remain-slot.Held):
-		return fmt.Sprintf("lesson %d has %d left in the database, its slot says %v %v", sale.Lesson, sale.Remain, slot, slot.Holds)
+		return fmt.Sprintf("lesson %d is not looked at: %v", sale.lesson, slot)
+	case s.plan.truth && *slot.Available != max(0, int64(sale.remain)-slot.Held):
+		return fmt.Sprintf("lesson %d has %d left in the database, its slot says %v %v", sale.lesson, sale.remain, slot, slot.Holds)
 	}
 	return ""
 }
@@ -110,18 +108,28 @@ func (s *storm) held(lesson int) int {
 	return int(slot.Held)
 }
 
-// sales is what the database says of the storm's lessons.
-func (s *storm) sales() (own []booking.Sale) {
-	for _, sale := range s.arena.backend.Counts(s.t) {
-		if n := int(sale.Lesson) - s.first; n >= 0 && n < lessons {
-			own = append(own, sale)
-		}
+// sale is what the database says of a lesson.
+type sale struct{ lesson, remain, booked int }
+
+// sales reads the storm's lessons.
+func (s *storm) sales() (sales []sale) {
+	s.t.Helper()
+	rows, err := s.arena.db.QueryContext(s.t.Context(), `SELECT l.slot_id, l.remain, COUNT(b.id)
+		FROM lesson_slot l LEFT JOIN lesson_booking b ON b.slot_id = l.slot_id
+		WHERE l.slot_id BETWEEN $1 AND $2 GROUP BY l.slot_id, l.remain ORDER BY l.slot_id`, s.first, s.first+lessons-1)
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	return own
+	defer rows.Close()
+	for rows.Next() {
+		var one sale
+		if err := rows.Scan(&one.lesson, &one.remain, &one.booked); err != nil {
+			s.t.Fatal(err)
+		}
+		sales = append(sales, one)
+	}
+	if err := rows.Err(); err != nil {
+		s.t.Fatal(err)
+	}
+	return sales
 }
-
-// goroutines of a gate.
-func (a *arena) goroutines(i int) int { return int(a.gate(i).Metric("go_goroutines")) }
-
-// quiet is the time a gate is given to end what belongs to requests that are over.
-const quiet = 10 * time.Second

@@ -63,9 +63,9 @@ func (s *storm) finale(ctx context.Context) {
 	buyer := newClient(clients, s.arena, s.history, s.first)
 	defer buyer.web.CloseIdleConnections()
 	for _, sale := range s.sales() {
-		lesson := int(sale.Lesson)
+		lesson := sale.lesson
 		held := s.held(lesson)
-		free := int(sale.Remain) - held
+		free := sale.remain - held
 		for n := range max(0, free) + 1 {
 			student := fmt.Sprint("late", n)
 			got := buyer.send(ctx, call{
@@ -80,7 +80,7 @@ func (s *storm) finale(ctx context.Context) {
 				want = soldOut
 			}
 			if v := got.verdict(); v != want && (want == booked || v != full) {
-				s.t.Errorf("at rest lesson %d has %d left and %d held; the buyer %d of these was told %v", lesson, sale.Remain, held, n+1, got)
+				s.t.Errorf("at rest lesson %d has %d left and %d held; the buyer %d of these was told %v", lesson, sale.remain, held, n+1, got)
 			}
 		}
 	}

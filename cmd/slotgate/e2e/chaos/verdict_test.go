@@ -26,8 +26,8 @@ func (s *storm) judge() {
 		s.t.Error(fault)
 	}
 	for _, sale := range s.sales() {
-		if sale.Remain != seats-sale.Seats {
-			s.t.Errorf("lesson %d has %d left after %d bookings", sale.Lesson, sale.Remain, sale.Bookings)
+		if sale.remain != seats-sale.booked {
+			s.t.Errorf("lesson %d has %d left after %d bookings", sale.lesson, sale.remain, sale.booked)
 		}
 	}
 	s.judgeOrder(calls, terms)
