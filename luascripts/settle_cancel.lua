@@ -39,9 +39,12 @@ local function settle_cancel(d, r, s)
   end
 
   r.state = h and h.state or d.hold ~= '' and finished(s.now, d.hold_grave, d.hold_grave) or ''
-  if finished(s.now, d.attempt_grave, d.attempt_grave) then return settle_again(d, s, h) end
+  if finished(s.now, d.attempt_grave, d.attempt_grave) then return settle_again(d, r, s, h) end
   r.applied = true
   if s.known then finish(d.attempt_grave, '', s.now) end
+  -- A store that lost data may be told of the booking after its cancel, by another gate.
+  local unseen = d.outcome == 'done' and not d.confirms and d.hold ~= '' and r.state == ''
+  if unseen then finish(d.hold_grave, 'released', s.now) end
   if running then
     if running.kind == CANCEL and running.lease <= s.now then slot_doubt(s, running.hold) end
     table.remove(s.cancels, place)

@@ -146,6 +146,10 @@
 // counted the units already, and they are free twice until the next one. An outcomes
 // line should name such an answer refused.
 //
+// A cancel that was done, of a hold that the store does not know, keeps the hold from
+// coming to be for CopyWindow: after a loss of data gates tell again what they told
+// last, and the booking may come after its cancel.
+//
 // A hold that is no longer what decide found (released, not confirmed) is left
 // alone: however often a cancel comes, it frees once. Any outcome ends the attempt:
 // of two settlements the first counts. The key is treated as a booking's, but names no
