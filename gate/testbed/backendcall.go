@@ -82,6 +82,15 @@ func (c *call) serve(request *http.Request) bool {
 		return false
 	case Stray:
 		return c.write(response + strayAnswer)
+	case StrayLate:
+		if !c.write(response) {
+			return false
+		}
+		c.proxy.pause()
+		return c.write(strayAnswer)
+	case CloseAfter:
+		c.write(response)
+		return false
 	case Slow:
 		c.proxy.pause()
 	}

@@ -28,6 +28,11 @@ const (
 	// Stray sends another whole response, which nobody asked for, right behind the
 	// response, and leaves the connection open.
 	Stray
+	// StrayLate does the same, but sends the other response a while later (SlowBy),
+	// when the connection may be idle or have been given to the next request.
+	StrayLate
+	// CloseAfter closes the connection right behind the response, unannounced.
+	CloseAfter
 	// Slow answers late (SlowBy).
 	Slow
 
@@ -35,7 +40,8 @@ const (
 )
 
 var faultNames = [faultKinds]string{
-	"NoFault", "RefuseBackend", "BusyBefore", "HangBefore", "HangAfter", "ErrorAfter", "CutBody", "Garbage", "Stray", "Slow",
+	"NoFault", "RefuseBackend", "BusyBefore", "HangBefore", "HangAfter", "ErrorAfter", "CutBody", "Garbage",
+	"Stray", "StrayLate", "CloseAfter", "Slow",
 }
 
 func (f BackendFault) String() string { return faultNames[f] }

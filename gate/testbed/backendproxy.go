@@ -88,7 +88,7 @@ func (b *BackendProxy) Draw(seed uint64, odds map[BackendFault]float64) {
 	b.seed, b.odds, b.drawn = seed, odds, 0
 }
 
-// SlowBy sets how late Slow answers, 200 ms at first.
+// SlowBy sets how late Slow and StrayLate are, 200 ms at first.
 func (b *BackendProxy) SlowBy(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

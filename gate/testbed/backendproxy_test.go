@@ -164,6 +164,17 @@ func TestFaultyBackendFaults(t *testing.T) {
 			client.expectAnswer(200, "injected: stray")
 			client.expect(200, booked)
 		}},
+		{StrayLate, 1, func(t *testing.T, client *browser, _ *BackendProxy) {
+			client.expectAnswer(200, booked)
+			client.expect(200, "injected: stray") // it has taken the place of the next one
+			client.expectAnswer(200, booked)
+		}},
+		{CloseAfter, 1, func(t *testing.T, client *browser, _ *BackendProxy) {
+			client.expectAnswer(200, booked)
+			if b, err := client.in.ReadByte(); err != io.EOF {
+				t.Errorf("read %q (%v), want the end", b, err)
+			}
+		}},
 		{Slow, 1, func(t *testing.T, client *browser, _ *BackendProxy) {
 			client.expectAnswer(200, booked)
 		}},
