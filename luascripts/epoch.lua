@@ -8,8 +8,8 @@
 -- ARGV  1 run_id of the process  2 its master_replid2: that of the master it was a
 --       replica of, zeros if none  3 the epoch this gate knows, "" none yet
 --       4 the name of a new epoch  5 how long the store remembers, ms
---       6 clock ahead, ms  7 1 on a cluster, if the server is the one that this gate knows
---       and only the key of its epoch has changed  8 when the gate last saw another shard
+--       6 clock ahead, ms  7 1 on a cluster, if what stands here of another process came
+--       with a hash slot that was moved  8 when the gate last saw another shard
 --       change, µs, 0 never
 --
 -- On a cluster each shard has an epoch, under a key of the lowest hash slot that it
@@ -30,7 +30,7 @@ local same = noted_on == process and (noted_second == second or not string.find(
 -- A gate that was started meanwhile could not know of any change.
 local unnoticed = known ~= '' and known ~= name and changed == '0'
 if ARGV[7] == '1' and noted_on ~= process then
-  name, changed, since = known, '0', ''
+  name, changed, since = known ~= '' and known or ARGV[4], '0', ''
 elseif not same or unnoticed then
   name = ARGV[4]
   changed, since = (known ~= '' or changed == '1') and '1' or '0', ''

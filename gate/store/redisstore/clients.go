@@ -91,6 +91,7 @@ func (s *Store) cluster(o *redis.ClusterOptions) *redis.ClusterClient {
 		one := s.runs.at(node.Addr)
 		node.OnConnect = s.greet(one)
 		client := redis.NewClient(node)
+		one.reachedBy(client)
 		client.AddHook(&nodeHook{store: s, server: one, client: client})
 		return client
 	}

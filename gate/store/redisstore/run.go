@@ -2,15 +2,11 @@ package redisstore
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,139 +21,6 @@ const (
 	epochLife = 400 * 24 * time.Hour
 )
 
-// runs is which run of the store this gate is connected to. A run ends when the
-// server loses its data or restarts, or another one takes its place: the data may
-// then be other than it was (design H16). luascripts/epoch.lua tells. On a cluster
-// each shard has a run of its own.
-type runs struct {
-	mu      sync.Mutex
-	servers map[string]*server // by address; a store that is one server has the address ""
-	byEpoch map[string]string  // the run that was last seen under each epoch key
-}
-
-// server is one server of the store: the only one, or a node of a cluster.
-type server struct {
-	runs  *runs
-	now   atomic.Pointer[runState]
-	word  atomic.Pointer[[]byte] // the last argument of scripts that are sent to it
-	doubt atomic.Bool            // whether it must be asked before the next script
-	turn  chan struct{}          // taken while it is asked for a script's sake
-	away  bool                   // it did not answer lately; under runs.mu
-}
-
-// runState is what a server told of its run, and what it was when it did.
-type runState struct {
-	id      string
-	changed bool  // a gate has seen the store change into this run
-	since   int64 // when that was first seen, by the store's clock in µs
-
-	process, second string // its run_id and master_replid2
-	epoch           string // where its run stands; "" if it serves no keys
-}
-
-// nobody is the run of a server that serves no keys. It will refuse the script; should
-// it serve some by then, no slot counts as verified under this.
-const nobody = "nobody"
-
-// at returns the server with an address.
-func (r *runs) at(address string) *server {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.servers == nil {
-		r.servers, r.byEpoch = make(map[string]*server), make(map[string]string)
-	}
-	one := r.servers[address]
-	if one == nil {
-		one = &server{runs: r, turn: make(chan struct{}, 1)}
-		r.servers[address] = one
-	}
-	return one
-}
-
-// runWord is the last argument of a script; on a cluster, nodeHook fills it in. It is
-// written as ID[,ID…]|CHANGED|SINCE: the run of the server that it is sent
-// to, then those of the other shards; whether any gate has seen the store change, and
-// when that was last seen.
-type runWord struct{ server *server }
-
-// MarshalBinary is called when a command is written to its connection, so after that
-// connection, if it is new, has been asked: no script is told the run of a server that
-// is gone.
-func (w *runWord) MarshalBinary() ([]byte, error) {
-	if w.server != nil {
-		if word := w.server.word.Load(); word != nil {
-			return *word, nil
-		}
-	}
-	return nil, errors.New("the store's run is not known yet")
-}
-
-// note replaces what is known of a server, unless that is no longer before. It calls
-// announce before any script is told.
-func (one *server) note(before, state *runState, announce func()) bool {
-	r := one.runs
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !one.now.CompareAndSwap(before, state) {
-		return false
-	}
-	one.away = false
-	one.doubt.Store(state.epoch == "")
-	if before != nil && before.epoch != state.epoch && r.byEpoch[before.epoch] == before.id {
-		delete(r.byEpoch, before.epoch)
-	}
-	if state.epoch != "" {
-		r.byEpoch[state.epoch] = state.id
-	}
-	announce()
-	r.tell()
-	return true
-}
-
-// tell writes the words of all servers anew. A shard's run counts for slots that were
-// moved to another shard, too, as long as it is the run under that shard's epoch: they
-// were moved with their data.
-func (r *runs) tell() {
-	var current []string
-	changed, since := r.lastChange()
-	for _, one := range r.servers {
-		if state := one.now.Load(); state != nil && !one.away && r.byEpoch[state.epoch] == state.id {
-			current = append(current, state.id)
-		}
-	}
-	for _, one := range r.servers {
-		state := one.now.Load()
-		if state == nil {
-			continue
-		}
-		var word bytes.Buffer
-		if state.epoch == "" {
-			word.WriteString(nobody + "|1|")
-		} else {
-			word.WriteString(state.id)
-			for _, id := range current {
-				if id != state.id {
-					word.WriteString("," + id)
-				}
-			}
-			word.WriteString("|" + flag(changed) + "|")
-		}
-		word.WriteString(strconv.FormatInt(since, 10))
-		text := word.Bytes()
-		one.word.Store(&text)
-	}
-}
-
-// lastChange is whether any server has changed, and when the last one was seen to.
-func (r *runs) lastChange() (changed bool, since int64) {
-	for _, one := range r.servers {
-		if state := one.now.Load(); state != nil {
-			changed, since = changed || state.changed, max(since, state.since)
-		}
-	}
-	return changed, since
-}
-
 // asker is one connection: what it is asked is answered by one server.
 type asker interface {
 	Info(ctx context.Context, section ...string) *redis.StringCmd
@@ -171,7 +34,7 @@ type asker interface {
 func (s *Store) askRun(ctx context.Context, one *server, to asker) error {
 	for {
 		before := one.now.Load()
-		state, known, err := s.lookAtRun(ctx, to, before)
+		state, known, err := s.lookAtRun(ctx, one, to, before)
 		if err != nil {
 			return err
 		}
@@ -194,7 +57,7 @@ func (s *Store) askRun(ctx context.Context, one *server, to asker) error {
 }
 
 // lookAtRun also returns the run that the server was expected to be in; "" if any.
-func (s *Store) lookAtRun(ctx context.Context, to asker, before *runState) (state *runState, known string, err error) {
+func (s *Store) lookAtRun(ctx context.Context, one *server, to asker, before *runState) (state *runState, known string, err error) {
 	process, err := to.Info(ctx, "server").Result()
 	if err != nil {
 		return nil, "", err
@@ -212,14 +75,15 @@ func (s *Store) lookAtRun(ctx context.Context, to asker, before *runState) (stat
 	}
 	adopt, elsewhere := false, int64(0)
 	if s.server == nil {
-		if state.epoch, err = s.shardEpoch(ctx, to, replication); err != nil {
+		if err := s.findShard(ctx, to, state); err != nil {
 			return nil, "", err
 		}
 		if state.epoch == "" {
 			state.id = known
 			return state, known, nil
 		}
-		known, adopt, elsewhere = s.runs.expect(before, state)
+		known, adopt = s.expect(ctx, one, before, state)
+		elsewhere = s.runs.changedAt()
 	}
 	raw, err := to.Eval(ctx, luascripts.Epoch.Source, []string{state.epoch},
 		state.process, state.second, known, rand.Text()[:16], millis(epochLife), s.ahead.Load(),
@@ -232,34 +96,40 @@ func (s *Store) lookAtRun(ctx context.Context, to asker, before *runState) (stat
 	return state, known, r.end()
 }
 
-// shardEpoch is where the run of the shard stands whose master is behind a connection;
-// "" if that is no master, or serves nothing.
-func (s *Store) shardEpoch(ctx context.Context, to asker, replication string) (string, error) {
-	if infoField(replication, "role") != "master" {
-		return "", nil
-	}
+// findShard notes where the run of the shard stands whose master is behind a
+// connection. What INFO says of its role may be older than its hash slots.
+func (s *Store) findShard(ctx context.Context, to asker, state *runState) error {
 	nodes, err := to.ClusterNodes(ctx).Result()
 	if err != nil {
-		return "", err
+		return err
 	}
-	lowest, err := lowestSlot(nodes)
-	if err != nil || lowest < 0 {
-		return "", err
+	lowest, replica, err := lowestSlot(nodes)
+	state.replica, state.epoch = replica, ""
+	if err == nil && lowest >= 0 && !replica {
+		state.epoch = s.epochAt(lowest)
 	}
-	return s.epochAt(lowest), nil
+	return err
 }
 
-// expect is the run that a server should be in, "" if this gate cannot tell; whether
-// that is known of the server itself while its epoch's key has changed; and when any
-// shard was last seen to change.
-func (r *runs) expect(before, state *runState) (known string, adopt bool, elsewhere int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, elsewhere = r.lastChange()
-	if before != nil && before.id != "" && before.process == state.process && before.second == state.second {
-		return before.id, before.epoch != state.epoch, elsewhere
+// expect is the run that a server of a cluster should be in, "" if this gate cannot
+// tell, and whether what stands under its epoch is nothing of its own. Where another
+// server had this epoch, this one has taken its place, unless that is alive, a master,
+// and has it no more: then hash slots were moved to a server that is new to this gate.
+func (s *Store) expect(ctx context.Context, one *server, before, state *runState) (known string, adopt bool) {
+	known, adopt, holder := one.expected(before, state)
+	if holder == nil {
+		return known, adopt
 	}
-	return r.byEpoch[state.epoch], false, elsewhere
+	had := holder.now.Load()
+	ctx, cancel := context.WithTimeout(ctx, s.timeout/8)
+	defer cancel()
+	if s.askOn(ctx, holder, holder.client) != nil {
+		return known, false
+	}
+	if has := holder.now.Load(); has.process == had.process && !has.replica && has.epoch != state.epoch {
+		return "", true
+	}
+	return known, false
 }
 
 // infoField is one line of INFO.
@@ -322,16 +192,6 @@ func (s *Store) confirmRun(ctx context.Context, op, key string) error {
 		}
 		return s.askOn(ctx, s.runs.at(node.Options().Addr), node)
 	})
-}
-
-// gone says that a server did not answer: its run is nobody else's any more.
-func (one *server) gone() {
-	one.runs.mu.Lock()
-	defer one.runs.mu.Unlock()
-	if !one.away {
-		one.away = true
-		one.runs.tell()
-	}
 }
 
 // askOn asks over a connection of a client of one server.

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,45 +44,54 @@ var tags = sync.OnceValue(func() (texts [hashSlots]string) {
 // epochAt names the epoch of a shard, by the lowest hash slot it serves.
 func (s *Store) epochAt(slot int) string { return s.keys.Epoch() + ":{" + tags()[slot] + "}" }
 
-// lowestSlot reads the reply of CLUSTER NODES and returns the lowest hash slot that the
-// node which gave it serves, -1 if none. One that is being moved away is passed over:
-// its keys may be gone already.
-func lowestSlot(nodes string) (int, error) {
+// lowestSlot reads the reply of CLUSTER NODES: whether the node which gave it is a
+// replica, and the lowest hash slot that it serves, -1 if none. One that is being moved
+// away is passed over: its keys may be gone already.
+func lowestSlot(nodes string) (lowest int, replica bool, err error) {
 	for line := range strings.Lines(nodes) {
 		fields := strings.Fields(line)
-		if len(fields) < 8 || !strings.Contains(fields[2], "myself") {
+		if len(fields) < 8 {
 			continue
 		}
-		leaving := map[int]bool{}
-		for _, field := range fields[8:] {
-			if slot, _, ok := strings.Cut(strings.TrimPrefix(field, "["), "->-"); ok {
-				if n, err := strconv.Atoi(slot); err == nil {
-					leaving[n] = true
-				}
-			}
+		flags := strings.Split(fields[2], ",")
+		if !slices.Contains(flags, "myself") {
+			continue
 		}
-		lowest := -1
-		for _, field := range fields[8:] {
-			if strings.HasPrefix(field, "[") {
-				continue
-			}
-			from, to, ok := strings.Cut(field, "-")
-			if !ok {
-				to = from
-			}
-			first, err := strconv.Atoi(from)
-			last, err2 := strconv.Atoi(to)
-			if err != nil || err2 != nil || first < 0 || last >= hashSlots {
-				return -1, errors.New("CLUSTER NODES lists the hash slots " + strconv.Quote(field))
-			}
-			for leaving[first] && first <= last {
-				first++
-			}
-			if first <= last && (lowest < 0 || first < lowest) {
-				lowest = first
-			}
-		}
-		return lowest, nil
+		lowest, err = lowestOf(fields[8:])
+		return lowest, slices.Contains(flags, "slave"), err
 	}
-	return -1, errors.New("CLUSTER NODES does not list the node that answered")
+	return -1, false, errors.New("CLUSTER NODES does not list the node that answered")
+}
+
+// lowestOf reads ranges of hash slots, and what is on its way: [SLOT->-NODE].
+func lowestOf(ranges []string) (int, error) {
+	lowest, leaving := -1, map[int]bool{}
+	for _, text := range ranges {
+		if slot, _, ok := strings.Cut(strings.TrimPrefix(text, "["), "->-"); ok {
+			if n, err := strconv.Atoi(slot); err == nil {
+				leaving[n] = true
+			}
+		}
+	}
+	for _, text := range ranges {
+		if strings.HasPrefix(text, "[") {
+			continue
+		}
+		from, to, ok := strings.Cut(text, "-")
+		if !ok {
+			to = from
+		}
+		first, err := strconv.Atoi(from)
+		last, err2 := strconv.Atoi(to)
+		if err != nil || err2 != nil || first < 0 || last >= hashSlots {
+			return -1, errors.New("CLUSTER NODES lists the hash slots " + strconv.Quote(text))
+		}
+		for leaving[first] && first <= last {
+			first++
+		}
+		if first <= last && (lowest < 0 || first < lowest) {
+			lowest = first
+		}
+	}
+	return lowest, nil
 }

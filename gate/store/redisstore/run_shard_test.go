@@ -1,0 +1,174 @@
+package redisstore
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/slotgate/slotgate/gate/testbed"
+	"github.com/slotgate/slotgate/luascripts"
+)
+
+// byCluster are the options of a store on a cluster.
+func byCluster(c *testbed.RedisCluster) func(*Options) {
+	return func(o *Options) { o.Mode, o.Addresses, o.Secret = Cluster, c.Addrs(), "configured" }
+}
+
+// tell writes its key and returns what it is told of runs.
+var tell = func() *luascripts.Script {
+	const source = "redis.call('SET', KEYS[1], 'x', 'PX', 60000) return ARGV[#ARGV]"
+	return &luascripts.Script{Source: source, SHA1: redis.NewScript(source).Hash()}
+}()
+
+// told is what the scripts of a shard are told.
+type told struct {
+	run     string
+	others  []string // in order
+	changed bool
+	since   string
+}
+
+func (s *Store) tellOf(t *testing.T, slot int) told {
+	t.Helper()
+	reply, err := s.run(context.Background(), &call{op: "tell", script: tell, keys: []string{"{" + tags()[slot] + "}"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(reply.(string), "|")
+	if len(parts) != 3 {
+		t.Fatalf("told %q", reply)
+	}
+	ids := strings.Split(parts[0], ",")
+	slices.Sort(ids[1:])
+	return told{run: ids[0], others: ids[1:], changed: parts[1] == "1", since: parts[2]}
+}
+
+// lowest are hash slots of the three shards that a new cluster has.
+var lowest = [3]int{100, 6000, 12000}
+
+// tellAll returns what each shard is told, once every shard is told of all others.
+func (s *Store) tellAll(t *testing.T) (shards [3]told) {
+	t.Helper()
+	eventually(t, "all shards' runs", func() bool {
+		for i, slot := range lowest {
+			shards[i] = s.tellOf(t, slot)
+		}
+		for i, shard := range shards {
+			want := []string{shards[(i+1)%3].run, shards[(i+2)%3].run}
+			slices.Sort(want)
+			if !slices.Equal(shard.others, want) {
+				return false
+			}
+		}
+		return true
+	})
+	return shards
+}
+
+func TestEachShardHasARun(t *testing.T) {
+	cluster := testbed.Cluster(t)
+	one, other := openStore(t, "", byCluster(cluster)), openStore(t, "", byCluster(cluster))
+	a, b := one.tellAll(t), other.tellAll(t)
+	for i := range a {
+		if a[i].run != b[i].run || a[i].changed || b[i].changed || a[i].since != "0" {
+			t.Errorf("shard %d: %+v and %+v", i, a[i], b[i])
+		}
+		if a[i].run == a[(i+1)%3].run || len(a[i].run) != 16 {
+			t.Errorf("shards have the runs %+v", a)
+		}
+	}
+}
+
+// A shard that may have lost data has another run, and every shard is told that
+// something was lost; other shards' runs stay.
+func TestARunEndsWithItsShardOnly(t *testing.T) {
+	for name, lose := range map[string]func(c *testbed.RedisCluster, master *testbed.RedisServer){
+		"killed": func(c *testbed.RedisCluster, master *testbed.RedisServer) {
+			master.Kill()
+			c.AwaitFailover(master)
+		},
+		"paused": func(c *testbed.RedisCluster, master *testbed.RedisServer) {
+			master.Freeze()
+			c.AwaitFailover(master)
+			master.Resume()
+			c.AwaitReady()
+		},
+		"handed over": func(c *testbed.RedisCluster, master *testbed.RedisServer) { c.Failover(master) },
+		"emptied":     func(c *testbed.RedisCluster, master *testbed.RedisServer) { master.Flush() },
+		"restarted": func(c *testbed.RedisCluster, master *testbed.RedisServer) {
+			master.Restart()
+			c.AwaitReady()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := testbed.Cluster(t)
+			s := openStore(t, "", byCluster(cluster))
+			before := s.tellAll(t)
+			lose(cluster, cluster.Masters()[1])
+			eventually(t, "the notice", func() bool { return s.tellOf(t, lowest[1]).run != before[1].run })
+			after := s.tellAll(t)
+			later := openStore(t, "", byCluster(cluster)).tellAll(t)
+			for i := range after {
+				if (after[i].run == before[i].run) != (i != 1) || !after[i].changed || after[i].since == "0" {
+					t.Errorf("shard %d was told %+v, now %+v", i, before[i], after[i])
+				}
+				if later[i].run != after[i].run || !later[i].changed {
+					t.Errorf("shard %d: a gate that starts later is told %+v, another %+v", i, later[i], after[i])
+				}
+			}
+		})
+	}
+}
+
+// Hash slots that are moved take their data along.
+func TestReshardingEndsNoRun(t *testing.T) {
+	cluster := testbed.Cluster(t)
+	s, idle := openStore(t, "", byCluster(cluster)), openStore(t, "", byCluster(cluster))
+	before := s.tellAll(t)
+	idle.tellAll(t)
+	masters := cluster.Masters()
+	cluster.Reshard(masters[1], 0, 1, 2)
+	cluster.Reshard(masters[0], 12000, 5461)
+	cluster.Reshard(masters[2], 3, 5462)
+	for range 3 {
+		s.checkRun(t.Context())
+		idle.checkRun(t.Context())
+	}
+	for name, gate := range map[string]*Store{"busy": s, "idle": idle, "later": openStore(t, "", byCluster(cluster))} {
+		for slot, shard := range map[int]int{0: 1, 3: 2, 4: 0, 12000: 0, 12001: 2, 5461: 0, 5462: 2, 5463: 1} {
+			if got := gate.tellOf(t, slot); got.run != before[shard].run || got.changed {
+				t.Errorf("%s: hash slot %d is told %+v, want %s", name, slot, got, before[shard].run)
+			}
+		}
+	}
+}
+
+// Calls go on while hash slots are moved, in as long as they have.
+func TestCallsWhileAHashSlotIsMoved(t *testing.T) {
+	cluster := testbed.Cluster(t)
+	s := openStore(t, "", byCluster(cluster))
+	s.tellAll(t)
+	two := &call{op: "tell", script: tell, keys: []string{"{" + tags()[0] + "}a", "{" + tags()[0] + "}b"}}
+	if _, err := s.run(t.Context(), &call{op: "tell", script: tell, keys: two.keys[:1]}); err != nil {
+		t.Fatal(err)
+	}
+	move := cluster.StartMove(cluster.Masters()[1], 0)
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.run(context.Background(), two)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		t.Errorf("answered in the middle of a move: %v", err)
+	case <-time.After(50 * time.Millisecond): // a call that is answered at once is too early
+	}
+	move.Finish()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
