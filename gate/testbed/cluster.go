@@ -129,6 +129,9 @@ func (c *RedisCluster) Partner(node *RedisServer) *RedisServer {
 func (c *RedisCluster) Slot(key string) int {
 	c.t.Helper()
 	for _, node := range c.nodes {
+		if !node.Running() {
+			continue
+		}
 		if slot, err := node.do("CLUSTER", "KEYSLOT", key).Int(); err == nil {
 			return slot
 		}

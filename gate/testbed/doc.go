@@ -13,13 +13,13 @@
 //	FreePort       a loopback port that nobody listens on
 //
 // Everything listens on the loopback only, at 127.0.0.1 and, where servers need a way
-// past their proxies, at 127.0.0.2 and 127.0.0.3; it keeps its files in a temporary folder
-// and ends with the test: by t.Cleanup when the test returns, and by the
-// kernel's parent-death signal when the test binary is killed (what stays then
-// is a temporary folder, as with t.TempDir). A program that
-// is not installed fails the test with the command that installs it; nothing
-// is ever skipped.
+// past their proxies, at other addresses of 127.0.0.0/8 (hosts.go, bus.go); it keeps
+// its files in a temporary folder and ends with the test: by t.Cleanup when the test
+// returns, and by the kernel's parent-death signal when the test binary is killed (what
+// stays then is a temporary folder, as with t.TempDir). A program that is not installed
+// fails the test with the command that installs it; nothing is ever skipped.
 //
-// The package needs Linux (waitid, parent-death signal). Methods that can fail
-// the test must be called from the test's own goroutine, as testing.T asks.
+// The package needs Linux (waitid, parent-death signal), and Redis 7 for Sentinel and
+// Cluster. Methods that can fail the test must be called from the test's own goroutine,
+// as testing.T asks.
 package testbed

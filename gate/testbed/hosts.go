@@ -29,5 +29,3 @@ func (h hosts) bound() []string {
 }
 
 func (r *RedisServer) peerAddr() string { return fmt.Sprintf("%s:%d", r.hosts.peers, r.port) }
-
-func (r *RedisServer) directAddr() string { return fmt.Sprintf("%s:%d", r.hosts.inner, r.port) }

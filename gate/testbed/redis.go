@@ -86,7 +86,7 @@ func (r *RedisServer) launch() error {
 		}
 		err := r.start()
 		if err == nil && r.hosts == proxied {
-			r.proxy, err = startProxy(r.t, r.Addr(), r.directAddr(), r.rewrite)
+			r.proxy, err = startProxy(r.t, r.Addr(), r.DirectAddr(), r.rewrite)
 		}
 		if err == nil && r.seat != nil && r.seat.bus != nil {
 			err = r.seat.bus.attach(r)
@@ -127,7 +127,7 @@ func (r *RedisServer) start() error {
 // ping succeeds only when the process that answers is our child: a stranger
 // that took the port first would otherwise pass for it.
 func (r *RedisServer) ping() error {
-	conn, err := net.DialTimeout("tcp", r.directAddr(), time.Second)
+	conn, err := net.DialTimeout("tcp", r.DirectAddr(), time.Second)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (r *RedisServer) ping() error {
 func (r *RedisServer) Addr() string { return loopback(r.port) }
 
 // DirectAddr returns a host:port that leads to the server past any proxy.
-func (r *RedisServer) DirectAddr() string { return r.directAddr() }
+func (r *RedisServer) DirectAddr() string { return fmt.Sprintf("%s:%d", r.hosts.inner, r.port) }
 
 // Proxy returns the proxy before the server, nil without WithProxies.
 func (r *RedisServer) Proxy() *RedisProxy { return r.proxy }

@@ -60,7 +60,7 @@ const commandTimeout = 5 * time.Second
 // do sends one command over a connection of its own, past any proxy.
 func (r *RedisServer) do(args ...any) *redis.Cmd {
 	client := redis.NewClient(&redis.Options{
-		Addr: r.directAddr(), Protocol: 2, MaxRetries: -1, DialerRetries: 1,
+		Addr: r.DirectAddr(), Protocol: 2, MaxRetries: -1, DialerRetries: 1,
 		TLSConfig: r.tlsConfig(), DialTimeout: commandTimeout, ReadTimeout: commandTimeout, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
