@@ -15,7 +15,11 @@ func TestChaos(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			p := draw(seed)
-			t.Log(p)
+			defer func() {
+				if t.Failed() {
+					t.Logf("again with: SLOTGATE_SEED=%d go test -race -run 'TestChaos$' ./cmd/slotgate/e2e/chaos", seed)
+				}
+			}()
 			build(t, p.setup, 1).run(t, p, 1)
 		})
 	}
