@@ -22,6 +22,19 @@ func (r *RedisServer) Set(settings ...string) {
 	}
 }
 
+// SetUser changes what a user may do (ACL SETUSER), from a line as for ACLUser: "gate
+// -evalsha" takes one command from it, at once and on open connections too.
+func (r *RedisServer) SetUser(line string) {
+	r.t.Helper()
+	args := []any{"ACL", "SETUSER"}
+	for _, word := range strings.Fields(line) {
+		args = append(args, word)
+	}
+	if err := r.do(args...).Err(); err != nil {
+		r.t.Fatalf("testbed: ACL SETUSER %s at %s: %v", line, r.Addr(), err)
+	}
+}
+
 // Flush deletes all data of the server, as an operator might. Its replicas
 // follow; cached scripts stay.
 func (r *RedisServer) Flush() {

@@ -27,6 +27,23 @@ func TestRedisWithAnACLUser(t *testing.T) {
 	}
 }
 
+func TestRedisTakesRightsFromAUser(t *testing.T) {
+	server := Redis(t, ACLUser("gate on >secret ~* +@all")...)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "gate", Password: "secret"})
+	defer client.Close()
+	if err := client.Set(t.Context(), "k", "1", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	server.SetUser("gate -set")
+	if err := client.Set(t.Context(), "k", "2", 0).Err(); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
+		t.Errorf("a write gives %v, want NOPERM", err)
+	}
+	server.SetUser("gate +set")
+	if err := client.Set(t.Context(), "k", "2", 0).Err(); err != nil {
+		t.Errorf("with its right again a write gives %v", err)
+	}
+}
+
 func TestRedisOutOfMemory(t *testing.T) {
 	server := Redis(t, MaxMemory("64mb", "noeviction")...)
 	client := dial(t, server.Addr())
