@@ -27,8 +27,8 @@
 --       may replay 0|1, answer, retry after in ms, holds lapsed, units left (-1 not
 --       known), then for each limit looked at: name, remaining, reset in ms. All are strings.
 --       On a cluster (slot_reply) the verdict may also be looked (44: this id has never
---       been here), and of the hold under 42 booked (H21) or hold_gone (H22); nothing has
---       been taken then.
+--       been here), and of the hold under 42 booked (H21) or hold_gone (H22), and nothing
+--       has been taken then; a grant that was recorded before is recorded.
 
 local now, us = clock(ARGV[1])
 local resent, gated, keyed = ARGV[2] == '1', ARGV[6] == '1', ARGV[20] == '1'
@@ -60,7 +60,7 @@ end
 
 local function answer()
   local admitted = r.verdict == 'admitted'
-  local reply = { r.verdict, r.hold, bool(r.adopted), bool(admitted and r.probe), int(r.seen or s and s.rel or 0),
+  local reply = { r.recorded and 'recorded' or r.verdict, r.hold, bool(r.adopted), bool(admitted and r.probe), int(r.seen or s and s.rel or 0),
     r.owner, bool(r.may_replay), r.answer, int(r.retry), int(r.lapsed), int(units_left()) }
   for _, state in ipairs(r.limits) do
     reply[#reply + 1] = state.limit.name
@@ -93,7 +93,9 @@ local function before()
     if d.under ~= '' then extra[#extra + 1] = 'h:' .. d.under end
     if d.target ~= '' then extra[#extra + 1] = 'h:' .. d.target end
     s = slot_load(slot_keys(ARGV[7]), now, d.truth, extra)
-    return decide_known_id(d, r, s)
+    if not decide_known_id(d, r, s) then return false end
+    r.recorded = not s.k.index and r.verdict == 'admitted'
+    return true
   end
   if rec and rec.owner == d.id then
     r.verdict = rec.state == 'running' and 'admitted' or 'gone'

@@ -49,6 +49,7 @@ var (
 	Lead        = assemble("lead", leaderParts)
 	Resign      = assemble("resign", leaderParts)
 	Epoch       = assemble("epoch", nil)
+	Announce    = assemble("announce", []string{"clock"})
 )
 
 // The scripts that a cluster needs besides, where a call is several steps on several
@@ -73,7 +74,7 @@ var (
 
 // All lists the scripts.
 func All() []*Script {
-	return []*Script{Decide, Settle, SlotRead, SlotChange, SlotRelease, Touch, Look, Apply, Due, Lead, Resign, Epoch,
+	return []*Script{Decide, Settle, SlotRead, SlotChange, SlotRelease, Touch, Look, Apply, Due, Lead, Resign, Epoch, Announce,
 		Claim, ClaimHold, ClaimBooked, ClaimEnd, ClaimForced, ClaimSettle, Charge, Reserve, Unreserve, Note,
 		Enlist, Plan, Ship, Shipped, Publish}
 }

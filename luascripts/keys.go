@@ -20,6 +20,7 @@ import (
 //	PREFIX:b:{HASH}                 a booking's reference: HOLD|SLOT
 //	PREFIX:secret                   what the hashes are keyed with
 //	PREFIX:epoch                    the run that the store's data is in
+//	PREFIX:gates                    the gates that run, and what they decide by
 //	PREFIX:none                     placeholder for a key that plays no part
 //	PREFIX:n                        the channel of notices (no key)
 //
@@ -126,6 +127,9 @@ func (k Keys) Secret() string { return k.Prefix + ":secret" }
 
 // Epoch holds the run that the store's data is in.
 func (k Keys) Epoch() string { return k.Prefix + ":epoch" }
+
+// Gates lists the gates that run.
+func (k Keys) Gates() string { return k.Prefix + ":gates" }
 
 // None stands where a script's key plays no part.
 func (k Keys) None() string { return k.Prefix + ":none" }

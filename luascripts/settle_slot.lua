@@ -1,5 +1,8 @@
 -- The slot's part of settle. d is the call, r what it found.
 
+-- The state in the tombstone of an attempt whose booking this store had never seen.
+local UNSEEN = 'unseen'
+
 -- The state an outcome leads a hold to whose attempt has just been struck out.
 local function settled_state(d, s, h, others)
   local outcome = d.outcome
@@ -94,12 +97,14 @@ local function settle_unseen(d, r, s)
     finish(d.hold_grave, '', s.now)
   end
   if d.id ~= d.hold or not booked then finish(d.attempt_grave, r.state, s.now) end
+  if booked and not s.k.index then finish(d.attempt_grave, UNSEEN, s.now) end
 end
 
--- The attempt was settled before. What had to be carried to the pool's shard then may not
+-- The attempt was settled before. What had to be carried to other shards then may not
 -- have got there; h is nil where the hold is finished.
-local function settle_again(d, s, h)
-  if d.pool_subject then return end
+local function settle_again(d, r, s, h)
+  if s.k.index then return end
+  r.unseen = finished(s.now, d.attempt_grave, d.attempt_grave) == UNSEEN
   if h then
     pool_note(d, s, h)
   elseif d.max_per_subject > 0 and d.subject ~= '' then
@@ -114,10 +119,10 @@ local function settle_slot(d, r, s)
     local state = finished(s.now, d.hold_grave, d.attempt_grave)
     if not state then return settle_unseen(d, r, s) end
     r.state = state
-    return settle_again(d, s)
+    return settle_again(d, r, s)
   end
   r.state = h.state
-  if not i or d.outcome == 'unknown' and h.attempts[i].lease == 0 then return settle_again(d, s, h) end
+  if not i or d.outcome == 'unknown' and h.attempts[i].lease == 0 then return settle_again(d, r, s, h) end
 
   r.applied = true
   s.freed = true

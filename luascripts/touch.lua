@@ -14,7 +14,8 @@
 -- Reply how many requests were registered, a string. A copy of the call changes
 --       nothing: it may come after the mark was ended, or set anew. On a cluster, as
 --       slot_reply says, and a list: behind it the ids of the requests that have not been
---       answered, each with its hold: their keys are to be claimed (claim_forced.lua).
+--       answered, each with its hold and whether this call registered it 0|1: their keys are
+--       to be claimed (claim_forced.lua).
 
 local now, us = clock(ARGV[1])
 local retain, keep_unknown, gate, lease = tonumber(ARGV[5]), ARGV[6] == '1', ARGV[7], tonumber(ARGV[8])
@@ -47,6 +48,7 @@ local function register(f)
   local h = not known(f) and hold_for(f)
   if not h then return 0 end
   h.expires = now + f.hold_ttl
+  f.registered = true
   slot_start_attempt(s, h, f.id, f.lease)
   slot_move(s, h, 'held', 'forced')
   redis.call('ZADD', s.k.run, int(now + f.lease), f.id)
@@ -66,6 +68,7 @@ local function reply(registered, forced)
     if h and hold_attempt(h, f.id) then
       unanswered[#unanswered + 1] = f.id
       unanswered[#unanswered + 1] = h.id
+      unanswered[#unanswered + 1] = f.registered and '1' or '0'
     end
   end
   return slot_reply(s, us, unanswered)

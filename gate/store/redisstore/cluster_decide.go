@@ -29,6 +29,7 @@ type decideSteps struct {
 	limits   []store.LimitState
 	lapsed   int
 	looked   *store.Decided // what the slot said before it was asked to admit
+	recorded bool           // the slot had admitted this id before, under another claim
 }
 
 func (s *Store) decideInSteps(ctx context.Context, n *names, d *store.Decide) (decided store.Decided, err error) {
@@ -79,7 +80,7 @@ func (p *decideSteps) end(decided *store.Decided, err error) (store.Decided, err
 		}
 		return store.Decided{}, err
 	}
-	if decided.Verdict != decision.Admitted {
+	if decided.Verdict != decision.Admitted || p.recorded {
 		p.giveBack()
 	}
 	decided.Lapsed = p.lapsed
@@ -243,7 +244,8 @@ type slotPart struct {
 func (p *decideSteps) askSlotTo(ctx context.Context, part slotPart) (verdict string, decided *store.Decided, t news, err error) {
 	d := *p.d
 	d.Key, d.SubjectLimit, d.ClientLimit = "", store.Limit{}, store.Limit{}
-	reply, t, err := p.askSlot(ctx, p.encodeDecide(p.names, &d, part), p.at)
+	c := p.encodeDecide(p.names, &d, part)
+	reply, t, err := p.askSlot(ctx, c, p.at)
 	if err != nil {
 		return "", nil, news{}, err
 	}
@@ -254,11 +256,14 @@ func (p *decideSteps) askSlotTo(ctx context.Context, part slotPart) (verdict str
 	switch verdict {
 	case "looked", "booked", "hold_gone":
 		values[0] = decision.Gone.String()
+	case "recorded":
+		values[0] = decision.Admitted.String()
 	}
 	got, err := decodeDecided(reply, p.d)
 	if err != nil {
 		return "", nil, news{}, err
 	}
 	p.lapsed += got.Lapsed
+	p.recorded = verdict == "recorded" && !c.resent
 	return verdict, &got, t, nil
 }

@@ -1,7 +1,9 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -36,22 +38,76 @@ func (s *Store) settleInSteps(ctx context.Context, n *names, t *store.Settle, su
 	if err != nil {
 		return store.Settled{}, err
 	}
-	settled, unseen, err := decodeSettledSlot(reply)
+	found, err := decodeSettledSlot(reply)
 	if err != nil {
 		return store.Settled{}, err
 	}
+	found = s.unfinished.merge(t.ID, found)
+	if err := s.finishSettle(ctx, n, t, at, found, told); err != nil {
+		s.unfinished.keep(t.ID, found)
+		return store.Settled{}, err
+	}
+	s.unfinished.done(t.ID)
+	return found.Settled, nil
+}
+
+// finishSettle does what follows the slot's part.
+func (s *Store) finishSettle(ctx context.Context, n *names, t *store.Settle, at place, found settledSlot, told news) error {
 	if t.Key != "" {
-		if err := s.settleClaim(ctx, n, t, settled, unseen); err != nil {
-			return store.Settled{}, err
+		if err := s.settleClaim(ctx, n, t, found); err != nil {
+			return err
 		}
 	}
-	booked := settled.Hold == decision.Confirmed || settled.Hold == decision.Pending
+	booked := found.Hold == decision.Confirmed || found.Hold == decision.Pending
 	if t.Outcome == rules.Duplicate && booked {
 		if err := s.refer(ctx, n, t, at); err != nil {
-			return store.Settled{}, err
+			return err
 		}
 	}
-	return settled, s.carryNotes(ctx, "settle", at, told)
+	return s.carryNotes(ctx, "settle", at, told)
+}
+
+// settledSlot is what the slot found; unseen: the store had never seen the hold.
+type settledSlot struct {
+	store.Settled
+	unseen bool
+}
+
+// unfinished remembers what the slot found in settlements that failed afterwards: made
+// again, they find them settled. A gate that dies leaves no more than a tombstone that
+// says unseen.
+type unfinished struct {
+	mu    sync.Mutex
+	found map[string]settledSlot // by attempt
+}
+
+// merge adds what an earlier try found.
+func (u *unfinished) merge(id string, now settledSlot) settledSlot {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	before, ok := u.found[id]
+	if !ok {
+		return now
+	}
+	before.Hold = now.Hold
+	return before
+}
+
+func (u *unfinished) keep(id string, found settledSlot) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.found == nil {
+		u.found = make(map[string]settledSlot)
+	}
+	if len(u.found) < clerkBacklog {
+		u.found[id] = found
+	}
+}
+
+func (u *unfinished) done(id string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.found, id)
 }
 
 // settleGuard settles a request that has no slot: the key is all there is.
@@ -67,28 +123,25 @@ func (s *Store) settleGuard(ctx context.Context, n *names, t *store.Settle) (sto
 }
 
 // decodeSettledSlot reads what settle.lua replies of a slot on a cluster.
-func decodeSettledSlot(raw any) (settled store.Settled, unseen bool, err error) {
+func decodeSettledSlot(raw any) (settledSlot, error) {
 	values, _ := raw.([]any)
 	if len(values) != 6 {
-		return store.Settled{}, false, strange("settle", "%v, want 6 values", raw)
+		return settledSlot{}, strange("settle", "%v, want 6 values", raw)
 	}
-	if settled, err = decodeSettled(values[:5]); err != nil {
-		return store.Settled{}, false, err
-	}
-	r := newReply("settle", values, 6)
-	r.next = 5
-	unseen = r.flag()
-	return settled, unseen, r.end()
+	settled, err := decodeSettled(values[:5])
+	r := newReply("settle", values[5:], 1)
+	found := settledSlot{Settled: settled, unseen: r.flag()}
+	return found, cmp.Or(err, r.end())
 }
 
 // settleClaim settles the key as the slot has told.
-func (s *Store) settleClaim(ctx context.Context, n *names, t *store.Settle, found store.Settled, unseen bool) error {
+func (s *Store) settleClaim(ctx context.Context, n *names, t *store.Settle, found settledSlot) error {
 	record := s.keys.KeyRecord(n.key(t.Group, t.Partition, t.Key))
 	raw, err := s.run(ctx, &call{op: "settle", script: luascripts.ClaimSettle,
 		keys: []string{record, s.keys.KeyTombstone(record, t.ID), s.keys.Answer(record, t.ID)},
 		args: []any{t.ID, t.Outcome.String(), keyHold(t), flag(t.Action == store.Book), flag(t.Keep),
 			s.sealAnswer(record, t.Answer), millis(t.KeyTTL), n.scope(t.Scope), encodeFingerprint(t.Fingerprint),
-			flag(found.Applied), found.Hold.String(), flag(unseen)}})
+			flag(found.Applied), found.Hold.String(), flag(found.unseen)}})
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,11 @@ type Store struct {
 	secret     secret
 	sealer     sealer
 	watches    *watches
-	runWatches *watches // runwatch.go
+	runWatches *watches   // runwatch.go
+	clerk      *clerk     // cluster_clerk.go
+	enlisted   *enlisted  // cluster_index.go
+	unfinished unfinished // cluster_settle.go
+	unclaimed  unclaimed  // cluster_touch.go
 	closed     atomic.Bool
 	stop       context.CancelFunc
 	stopped    chan struct{} // closed when the listener has ended
@@ -119,12 +123,17 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		s.sentinels = newSentinels(o)
 	}
 	s.client, s.fresh = s.clients(o)
+	s.clerk, s.enlisted = newClerk(), newEnlisted(s.WatchRun())
 	s.secret.configure(o.Secret)
 	s.sealer.keys = keys
 	go func() {
 		defer close(s.stopped)
 		var background sync.WaitGroup
 		background.Go(func() { s.watchRun(listening) })
+		if s.sharded() {
+			background.Go(func() { s.keepPlanning(listening) })
+			background.Go(func() { s.keepShipping(listening) })
+		}
 		if s.sentinels != nil {
 			background.Go(func() { s.sentinels.follow(listening) })
 		}
