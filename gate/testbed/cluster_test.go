@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -86,34 +87,38 @@ func TestClusterIsolatedMaster(t *testing.T) {
 	}
 }
 
-// One cluster for all that leaves its nodes alive.
+// One cluster for all that leaves its nodes alive. Failover comes on order only.
 func TestClusterWhoseNodesLive(t *testing.T) {
 	t.Parallel()
-	c := Cluster(t, WithProxies(), DownAfter(startTimeout)) // failover on order only
-	t.Run("half-way", func(t *testing.T) { testHalfMovedSlot(t, c) })
-	t.Run("while clients go on", func(t *testing.T) { testReshard(t, c) })
-	t.Run("failover on order", func(t *testing.T) {
-		old := c.MasterOf("k")
-		if master := c.Failover(old); master != c.Partner(old) || c.MasterOf("k") != master {
-			t.Errorf("the new master is %s, the nodes say %s", master.Addr(), c.MasterOf("k").Addr())
+	c := Cluster(t, WithProxies(), DownAfter(5*time.Second))
+	testHalfMovedSlot(t, c)
+	testReshard(t, c)
+	testFailoverOnOrder(t, c)
+	testFlushOfOneNode(t, c)
+}
+
+func testFailoverOnOrder(t *testing.T, c *RedisCluster) {
+	old := c.MasterOf("k")
+	if master := c.Failover(old); master != c.Partner(old) || c.MasterOf("k") != master {
+		t.Errorf("the new master is %s, the nodes say %s", master.Addr(), c.MasterOf("k").Addr())
+	}
+	c.AwaitReady()
+}
+
+func testFlushOfOneNode(t *testing.T, c *RedisCluster) {
+	client := dialCluster(t, c)
+	mine, other := "k", ""
+	for i := 0; other == ""; i++ {
+		if key := fmt.Sprint(i); c.MasterOf(key) != c.MasterOf(mine) {
+			other = key
 		}
-		c.AwaitReady()
-	})
-	t.Run("flush of one node", func(t *testing.T) {
-		client := dialCluster(t, c)
-		mine, other := "k", ""
-		for i := 0; other == ""; i++ {
-			if key := fmt.Sprint(i); c.MasterOf(key) != c.MasterOf(mine) {
-				other = key
-			}
-		}
-		eventually(t, increment(t, client, mine))
-		eventually(t, increment(t, client, other))
-		c.MasterOf(mine).Flush()
-		if n, m := value(t, client, mine), value(t, client, other); n != 0 || m != 1 {
-			t.Errorf("the flushed key is %d, the other %d; want 0 and 1", n, m)
-		}
-	})
+	}
+	eventually(t, increment(t, client, mine))
+	eventually(t, increment(t, client, other))
+	c.MasterOf(mine).Flush()
+	if n, m := value(t, client, mine), value(t, client, other); n != 0 || m != 1 {
+		t.Errorf("the flushed key is %d, the other %d; want 0 and 1", n, m)
+	}
 }
 
 // While a slot is on its way keys are where they are, and clients are sent to

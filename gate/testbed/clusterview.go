@@ -95,44 +95,46 @@ func (c *RedisCluster) owners() *[slots]*RedisServer {
 	return owners
 }
 
-// agreedOwners returns the owner of every slot if all nodes in reach agree on
-// it, it is in reach, and they all say that the cluster is ok.
+// agreedOwners returns the owner of every slot if all nodes in reach agree on it and
+// on its epoch, it is in reach, and they all say that the cluster is ok. With differing
+// epochs the nodes would refuse each other their votes.
 func (c *RedisCluster) agreedOwners() (*[slots]*RedisServer, error) {
-	var agreed *[slots]*RedisServer
+	var agreed *[slots]claim
+	var epoch string
 	for _, node := range c.nodes {
 		if !node.reachable() {
 			continue
 		}
-		info, err := node.clusterState()
+		info, err := node.clusterInfo()
 		if err != nil {
 			return nil, err
 		}
-		if info != "ok" {
-			return nil, fmt.Errorf("%s says the cluster is in state %q", node.Addr(), info)
+		if state := info["cluster_state"]; state != "ok" {
+			return nil, fmt.Errorf("%s says the cluster is in state %q", node.Addr(), state)
 		}
 		view, err := node.view()
 		if err != nil {
 			return nil, err
 		}
-		owners, err := c.resolve(view)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", node.Addr(), err)
-		}
 		if agreed == nil {
-			agreed = owners
-		} else if *agreed != *owners {
-			return nil, errors.New("the nodes do not agree on the owners of slots")
+			agreed, epoch = view, info["cluster_current_epoch"]
+		} else if *agreed != *view || epoch != info["cluster_current_epoch"] {
+			return nil, errors.New("the nodes do not agree on the owners of slots, or on epochs")
 		}
 	}
 	if agreed == nil {
 		return nil, errors.New("no node is in reach")
 	}
-	for _, owner := range agreed {
+	owners, err := c.resolve(agreed)
+	if err != nil {
+		return nil, err
+	}
+	for _, owner := range owners {
 		if !owner.reachable() {
 			return nil, fmt.Errorf("%s owns slots but is not in reach", owner.Addr())
 		}
 	}
-	return agreed, nil
+	return owners, nil
 }
 
 // resolve turns node ids into nodes.
@@ -150,12 +152,7 @@ func (c *RedisCluster) resolve(view *[slots]claim) (*[slots]*RedisServer, error)
 	return &owners, nil
 }
 
-func (r *RedisServer) clusterState() (string, error) {
-	text, err := r.do("CLUSTER", "INFO").Text()
-	if err != nil {
-		return "", err
-	}
-	_, rest, _ := strings.Cut(text, "cluster_state:")
-	state, _, _ := strings.Cut(rest, "\r\n")
-	return state, nil
+// clusterInfo returns the fields of CLUSTER INFO.
+func (r *RedisServer) clusterInfo() (map[string]string, error) {
+	return infoFields(r.do("CLUSTER", "INFO").Text())
 }

@@ -54,17 +54,18 @@ func (r *RedisServer) FlushScripts() {
 
 // info returns the fields of one section of INFO.
 func (r *RedisServer) info(section string) (map[string]string, error) {
-	text, err := r.do("INFO", section).Text()
-	if err != nil {
-		return nil, err
-	}
+	return infoFields(r.do("INFO", section).Text())
+}
+
+// infoFields reads lines of "name:value".
+func infoFields(text string, err error) (map[string]string, error) {
 	found := make(map[string]string)
 	for line := range strings.Lines(text) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
 			found[name] = value
 		}
 	}
-	return found, nil
+	return found, err
 }
 
 // commandTimeout is how long a running server may take to answer this package.
