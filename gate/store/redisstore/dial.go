@@ -30,9 +30,15 @@ func lazily(dial func(ctx context.Context, network, address string) (net.Conn, e
 		if failed := (*net.OpError)(nil); !errors.As(err, &failed) || failed.Op != "dial" {
 			err = &net.OpError{Op: "dial", Net: network, Err: err} // nothing has been sent
 		}
-		return unreached{err}, nil
+		return unreached{wrapped{err}}, nil
 	}
 }
+
+// wrapped is an error that stays what it is when the library unwraps it, as it does with
+// those of a connection's first commands.
+type wrapped struct{ error }
+
+func (w wrapped) Unwrap() error { return w.error }
 
 // unreached is a connection that could not be opened, for the reason that everything
 // fails with.
