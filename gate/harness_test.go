@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,6 +44,8 @@ type fixture struct {
 	store   *flaky
 	backend *backend
 	meter   *meter
+
+	students atomic.Int64 // that have asked
 }
 
 func newFixture(t testing.TB, pool, rule string) *fixture {

@@ -14,6 +14,9 @@ import (
 // boundBackend: only the backend's own constraints bound what is sold.
 const boundBackend = "backend"
 
+// boundNothing: nothing is let through.
+const boundNothing = "0"
+
 // errAway: the store was not asked, because it has not answered for a while.
 var errAway = errors.New("the store is away")
 
@@ -53,6 +56,7 @@ func (j *journey) goOn(d *store.Decide, wait *patience, err error) *Reply {
 	rule := j.match.Rule
 	switch {
 	case rule.OnStoreFailure == "reject":
+		j.outage.bound = boundNothing
 		if maybe {
 			j.gate.backlog.Add(j.settlement(g, rules.NeverSent, nil))
 		}
@@ -92,7 +96,7 @@ func (j *journey) passThrough(g *grant) *Reply {
 
 	s := j.settlement(g, outcome, reply)
 	s.Pool, s.Capacity, s.Truth = j.outage.query.Pool, j.outage.query.Capacity, j.outage.query.Truth
-	s.Retain, s.ReleaseSeq, s.Probe = j.outage.query.Retain, 0, false
+	s.Retain, s.KeepUnknown, s.ReleaseSeq, s.Probe = j.outage.query.Retain, j.outage.query.KeepUnknown, 0, false
 	if passing != nil {
 		j.gate.back.End(passing, s, j.outage.maybe)
 	} else {
@@ -134,4 +138,32 @@ func (j *journey) forced(g *grant) store.Forced {
 		Scope: d.Scope, Fingerprint: d.Fingerprint,
 		Group: d.Group, Partition: d.Partition, Key: d.Key, KeyTTL: d.KeyTTL,
 	}
+}
+
+// bounds is how many units this gate may admit of each pool in the outage under way.
+func (g *Gate) bounds() map[string]string {
+	shares := make(map[string]float64, len(g.set.Pools)) // below 0: the backend bounds
+	for _, r := range g.routes {
+		pool := r.decide.Pool
+		switch {
+		case pool == "" || r.decide.Action != store.Book || shares[pool] < 0:
+		case r.mode() == modeOff || r.rule.OnStoreFailure == "pass":
+			shares[pool] = -1
+		case r.rule.OnStoreFailure == "local":
+			shares[pool] = max(shares[pool], r.rule.Passthrough.Share)
+		}
+	}
+	outage := g.back.Outage()
+	bounds := make(map[string]string, len(g.set.Pools))
+	for pool := range g.set.Pools {
+		switch share := shares[pool]; {
+		case share < 0:
+			bounds[pool] = boundBackend
+		case share == 0:
+			bounds[pool] = boundNothing
+		default:
+			bounds[pool] = strconv.FormatInt(g.local.Bound(pool, outage, share), 10)
+		}
+	}
+	return bounds
 }

@@ -110,9 +110,9 @@ func (g *Gate) Status() Status {
 	s.Degraded = g.back.Away()
 	for pool, q := range g.queues {
 		s.Waiting[pool] = q.len()
-		if s.Degraded {
-			s.Bound[pool] = boundBackend
-		}
+	}
+	if s.Degraded {
+		s.Bound = g.bounds()
 	}
 	return s
 }

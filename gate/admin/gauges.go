@@ -28,7 +28,7 @@ type statusCollector struct {
 var (
 	breakerState = describe("slotgate_breaker_state", "0 closed, 1 half-open, 2 open.", "breaker")
 	degraded     = describe("slotgate_degraded", "1 while bookings go on without the store.")
-	boundUnits   = describe("slotgate_bound_units", "Units that may still be admitted while degraded; +Inf where only the backend bounds them, 0 in normal mode.", "pool")
+	boundUnits   = describe("slotgate_bound_units", "Units that this gate may admit in the outage under way; +Inf where only the backend bounds them, 0 in normal mode.", "pool")
 	queueWaiting = describe("slotgate_queue_waiting", "Requests waiting for room at a busy slot.", "pool")
 	backlog      = describe("slotgate_settle_backlog", "Settlements waiting for the store to come back.")
 )

@@ -3,6 +3,7 @@ package degrade
 import (
 	"context"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -19,6 +20,9 @@ const (
 	localMemo = 10 * time.Minute
 	// maxKnownSlots bounds the slots of which the last known remainder is kept.
 	maxKnownSlots = 65536
+	// shareLife is how long a share of what was last known may be admitted from, from
+	// its first admission on. So long it is remembered what was.
+	shareLife = 4 * time.Hour
 
 	// unbounded is the capacity of a slot whose bound is the backend's own.
 	unbounded = int64(1) << 50
@@ -29,7 +33,32 @@ const (
 // process. It is safe for concurrent use and bounded.
 type Local struct {
 	*memstore.Store
-	known *otter.Cache[slotName, int64] // units left, when the store last said
+	known *otter.Cache[slotName, *lastKnown]
+}
+
+// lastKnown is what the store last said of a slot. A share of it is given away in one
+// outage: were a second to begin before the store has told what the first one left, the
+// same units would be given away twice.
+type lastKnown struct {
+	left int64 // units
+
+	mu     sync.Mutex
+	outage int64     // in which it is used
+	since  time.Time // first use; zero: not used yet
+}
+
+// share is the part of the units that may be admitted in an outage; 0 when they were
+// given away in another, or so long ago that it may be forgotten how many.
+func (k *lastKnown) share(outage int64, share float64, use bool) int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case !k.since.IsZero() && (k.outage != outage || time.Since(k.since) > shareLife-localMemo):
+		return 0
+	case k.since.IsZero() && use:
+		k.outage, k.since = outage, time.Now()
+	}
+	return int64(share * float64(k.left))
 }
 
 type slotName struct{ pool, slot string }
@@ -39,7 +68,7 @@ type slotName struct{ pool, slot string }
 func NewLocal(knowing bool) *Local {
 	l := &Local{Store: memstore.New(memstore.Options{MaxMemory: localMemory})}
 	if knowing {
-		l.known = otter.Must(&otter.Options[slotName, int64]{MaximumSize: maxKnownSlots})
+		l.known = otter.Must(&otter.Options[slotName, *lastKnown]{MaximumSize: maxKnownSlots})
 	}
 	return l
 }
@@ -55,7 +84,7 @@ func (l *Local) Close() error {
 // Learn notes how many units the store said are left.
 func (l *Local) Learn(pool, slot string, left int64) {
 	if l.known != nil && left >= 0 {
-		l.known.Set(slotName{pool, slot}, left)
+		l.known.Set(slotName{pool, slot}, &lastKnown{left: left})
 	}
 }
 
@@ -76,23 +105,34 @@ func (l *Local) Remember(s *store.Settle) {
 // outage. Each outage counts its units anew. share is the part of what was last
 // known to be left that this process may admit; a negative share leaves the bound
 // to the backend. It returns that bound, in units, -1 for the backend's; 0 where
-// nothing is known.
+// nothing is known. Units of a share whose outcome is not known are kept.
 func (l *Local) Question(d *store.Decide, outage int64, share float64) (bound int64) {
 	d.Charged, d.Await = false, ""
 	if d.Pool == "" {
 		return -1
 	}
-	bound = -1
 	name := slotName{d.Pool, d.Slot}
 	d.Pool = localPool(d.Pool, outage)
-	d.Capacity, d.Truth = unbounded, store.NoTruth
-	if share >= 0 {
-		left, _ := l.known.GetIfPresent(name)
-		bound = int64(share * float64(left))
-		d.Capacity = bound
+	d.Capacity, d.Truth, d.Retain = unbounded, store.NoTruth, localMemo
+	if share < 0 {
+		return -1
 	}
-	d.Retain = localMemo
+	if k, ok := l.known.GetIfPresent(name); ok {
+		bound = k.share(outage, share, d.Action == store.Book)
+	}
+	d.Capacity, d.KeepUnknown, d.Retain = bound, true, shareLife
 	return bound
+}
+
+// Bound is how many units of a pool this process may admit in an outage, as far as it
+// knows the pool's slots: the sum of what Question returns for each.
+func (l *Local) Bound(pool string, outage int64, share float64) (units int64) {
+	for name, k := range l.known.All() {
+		if name.pool == pool {
+			units += k.share(outage, share, false)
+		}
+	}
+	return units
 }
 
 func localPool(pool string, outage int64) string {

@@ -139,10 +139,14 @@ func (r *Recovery) Failed() {
 	r.nudge()
 }
 
-// Outage numbers the outages of this process; requests of one share their units.
+// Outage numbers the outages of this process; requests of one share their units, and
+// so do those whose calls failed before it was taken for one.
 func (r *Recovery) Outage() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.phase.Load() == normal {
+		return r.outage + 1
+	}
 	return r.outage
 }
 
