@@ -74,6 +74,8 @@ func interleaveRigs(server *testbed.RedisServer) interleave.Open {
 	}
 }
 
+func (r *interleaveRig) Wire() bool { return true }
+
 func (r *interleaveRig) Gate(i int) store.Store { return r.gates[i] }
 
 func (r *interleaveRig) Decide(gate int, d *store.Decide, number int, copy interleave.Copy) (store.Decided, error) {

@@ -40,10 +40,23 @@ type Bookings struct {
 	Copies bool // copies of store calls come late
 	Late   bool // settlements wait, in a journal, for as long as they like
 
+	StoreRefusals bool // refusals are kept and replayed
+
 	Lease, TTL int8 // how many ticks after its decide an attempt, or a hold, is over; 1 and 2 where 0
 	// Exact: the backend is never oversold, and no subject booked twice, not even where
 	// a hold has lapsed.
 	Exact bool
+
+	wire bool
+}
+
+func (b *Bookings) String() string { return b.Name }
+
+// Explore is part of Case.
+func (b *Bookings) Explore(rigs []Rig) (Result, error) {
+	c := *b
+	c.wire = rigs[0].Wire()
+	return explore(rigs, &c)
 }
 
 const (
@@ -88,7 +101,8 @@ type request struct {
 type world struct {
 	requests [maxRequests]request
 	ttl      [maxRequests]int8 // of the hold that each took: ticks until it lapses
-	lapsed   [maxRequests]bool // it has, as far as the store has told
+	lapsed   [maxRequests]bool // it has
+	again    [maxRequests]bool // and was booked after that
 	doubted  [maxRequests]bool // a cancel of it may have been done
 	excess   int8              // units that late bookings took beyond capacity
 }
@@ -133,7 +147,7 @@ func (b *Bookings) settlement(r int, q *request) *store.Settle {
 		Capacity: d.Capacity, HoldTTL: d.HoldTTL, Retain: d.Retain, KeepUnknown: d.KeepUnknown,
 		ReleaseSeq: int64(q.seen), Probe: q.probe, Outcome: q.outcome,
 		Group: d.Group, Key: d.Key, KeyTTL: d.KeyTTL, Scope: d.Scope, Fingerprint: d.Fingerprint,
-		Keep: keeps(q.outcome), Answer: []byte("answer of " + d.ID),
+		Keep: b.keeps(q.outcome), Answer: []byte("answer of " + d.ID),
 	}
 	if q.hold >= 0 {
 		s.Hold = attemptID(int(q.hold))
@@ -141,8 +155,8 @@ func (b *Bookings) settlement(r int, q *request) *store.Settle {
 	return s
 }
 
-func keeps(o rules.Outcome) bool {
-	return o == rules.Booked || o == rules.Duplicate || o == rules.Done
+func (b *Bookings) keeps(o rules.Outcome) bool {
+	return o == rules.Booked || o == rules.Duplicate || o == rules.Done || b.StoreRefusals && o == rules.Refused
 }
 
 func (b *Bookings) query() store.SlotQuery {
@@ -205,7 +219,7 @@ func (b *Bookings) requestSteps(r int, q request, at *state) (steps []step[world
 		if b.Lost {
 			steps = append(steps, b.ask(r, name+" asks, and the reply is lost", First, true))
 		}
-		if b.Copies {
+		if b.Copies && b.wire {
 			steps = append(steps, b.askTwice(r, name+" asks twice, the first time still on its way"))
 		}
 	case repeats:
@@ -269,7 +283,7 @@ func (b *Bookings) callSettle(r int, q *request) call {
 func (b *Bookings) ask(r int, label string, copy Copy, lost bool) step[world] {
 	return step[world]{label: label, call: b.callDecide(r, copy), then: func(w *world, reply any, before, after *state) (string, []string, error) {
 		was, got := w.requests[r], reply.(store.Decided)
-		said := fmt.Sprintf(": %s %s", got.Verdict, shortHold(got.Hold))
+		said := fmt.Sprintf(": %s, %s", got.Verdict, holdName(b.holder(got.Hold)))
 		if waits(got.Verdict) && !was.open || lost && after.id == before.id {
 			return said, nil, nothing
 		}
@@ -288,7 +302,11 @@ func (b *Bookings) ask(r int, label string, copy Copy, lost bool) step[world] {
 		if got.Verdict == decision.Admitted && !b.Requests[r].Cancels {
 			want[b.holder(got.Hold)] = decision.Held
 		}
-		return said, want.compare(before, after), nil
+		broken := want.compare(before, after)
+		if got.Verdict == decision.Admitted && before.Keys[r].Done {
+			broken = append(broken, "P2: admitted after an outcome that was kept")
+		}
+		return said, broken, nil
 	}}
 }
 
@@ -340,13 +358,10 @@ func (b *Bookings) unanswered(w *world, hold int8, but int) bool {
 	return false
 }
 
-func shortHold(id string) string {
-	if id == "" {
-		return ""
+// holdName is how traces call the hold that a request took.
+func holdName(r int8) string {
+	if r < 0 {
+		return "no hold"
 	}
-	var n int
-	if _, err := fmt.Sscanf(id, "attempt-%d-", &n); err != nil {
-		return id
-	}
-	return fmt.Sprintf("hold %d", n)
+	return fmt.Sprintf("hold %d", r)
 }

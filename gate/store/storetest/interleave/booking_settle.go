@@ -37,7 +37,7 @@ func (m moves) compare(before, after *state) (broken []string) {
 		case want == decision.NoHold && is.Open():
 			broken = append(broken, "P4: units were kept though no attempt can be booked")
 		default:
-			broken = append(broken, fmt.Sprintf("a hold that was %q is %q, not %q", was, is, want))
+			broken = append(broken, fmt.Sprintf("S: a hold that was %q is %q, not %q", was, is, want))
 		}
 	}
 	return broken
@@ -51,7 +51,7 @@ func (b *Bookings) settle(r int, q request, lost bool) step[world] {
 	}
 	return step[world]{label: label, call: b.callSettle(r, &q), then: func(w *world, reply any, before, after *state) (string, []string, error) {
 		got := reply.(store.Settled)
-		said := fmt.Sprintf(": %s of %s leaves it %q, applied %t, late %t", q.outcome, shortHold(attemptID(int(q.hold))), got.Hold, got.Applied, got.Late)
+		said := fmt.Sprintf(": %s of %s leaves it %q, applied %t, late %t", q.outcome, holdName(q.hold), got.Hold, got.Applied, got.Late)
 		w.requests[r].phase = ended
 		if q.phase == told {
 			if after.id != before.id {
@@ -63,7 +63,7 @@ func (b *Bookings) settle(r int, q request, lost bool) step[world] {
 			w.requests[r].phase = told
 		}
 		broken := b.settleMoves(r, w, before).compare(before, after)
-		broken = append(broken, b.lateBooking(r, w, got, after)...)
+		broken = append(broken, b.lateBooking(r, w, got, before, after)...)
 		if subject := b.Requests[r].Subject; released(before, after) && b.mayBeBooked(w, subject) > b.accounted(w, after, subject) {
 			broken = append(broken, "P4: units were released while an attempt of them is, or may be, booked")
 		}
@@ -126,13 +126,15 @@ func (b *Bookings) anotherBooked(hold int8, at *state) bool {
 	return false
 }
 
-// lateBooking: one that is counted after its hold has gone is told by how much it is
-// too many (P1).
-func (b *Bookings) lateBooking(r int, w *world, got store.Settled, to *state) []string {
-	if !got.Late {
+// lateBooking: one that is counted after its hold has gone, or was even forgotten, is
+// told by how much it is too many (P1).
+func (b *Bookings) lateBooking(r int, w *world, got store.Settled, before, after *state) []string {
+	h := w.requests[r].hold
+	if h < 0 || before.hold(h) != decision.NoHold || after.hold(h) != decision.Confirmed {
 		return nil
 	}
-	over := max(0, to.slot.Confirmed+to.slot.Held-b.Capacity)
+	w.again[h] = true
+	over := max(0, after.slot.Confirmed+after.slot.Held-b.Capacity)
 	w.excess = int8(over)
 	if got.Oversold != min(over, b.Requests[r].Units) {
 		return []string{"P1: a late booking that was too many was not told"}

@@ -17,7 +17,8 @@ func (b *Bookings) forwarded(r int, w *world, at *state) (broken []string) {
 	if at.Keys[r].Done {
 		broken = append(broken, "P2: forwarded after an outcome that was kept")
 	}
-	if h := w.requests[r].hold; h >= 0 && !b.Requests[r].Cancels && at.hold(h) == decision.Confirmed {
+	// One that is settled late may be so between another's decide and its first byte.
+	if h := w.requests[r].hold; h >= 0 && !b.Requests[r].Cancels && !b.Late && at.hold(h) == decision.Confirmed {
 		broken = append(broken, "P2: forwarded under a hold that is confirmed")
 	}
 	return broken
@@ -176,6 +177,12 @@ func (b *Bookings) broken(w world, at *state) (broken []string) {
 // severalEach: a subject may book the slot several times.
 func (b *Bookings) severalEach() bool { return !b.Unique && !b.OnePerSubject && !b.Exact }
 
+// knows reports whether a retry of a key would be told that it is booked: from its
+// answer, or from the hold (H21).
+func (b *Bookings) knows(at *state, key KeyState) bool {
+	return key.Done || key.Hold != "" && at.hold(b.holder(key.Hold)) == decision.Confirmed
+}
+
 // rest is what must not be so when everything has come to an end.
 func (b *Bookings) rest(w world, at *state) (broken []string) {
 	unheard := false // a cancel that was done, and nobody knows
@@ -183,7 +190,8 @@ func (b *Bookings) rest(w world, at *state) (broken []string) {
 		if q.phase != ended && q.phase != dead || q.job == pending {
 			return nil
 		}
-		unheard = unheard || q.job == done && (q.phase == dead || q.outcome != rules.Done)
+		// One that came before its booking was settled meant none.
+		unheard = unheard || q.job == done && (q.phase == dead || q.outcome != rules.Done || b.Late && q.hold < 0)
 	}
 	if at.slot.Held > 0 && !b.KeepUnknown {
 		return nil
@@ -200,19 +208,20 @@ func (b *Bookings) rest(w world, at *state) (broken []string) {
 		if q.job == committed && confirmed[subject] == 0 && !w.lapsed[q.hold] && !at.hold(q.hold).Open() {
 			broken = append(broken, "A1: at rest a booking of truth is not in the store")
 		}
-		if confirmed[subject] > mine && !unheard && b.OnePerSubject {
+		if confirmed[subject] > mine && !unheard && b.OnePerSubject && !b.Late {
 			broken = append(broken, "A2: at rest the store has a booking that is not in truth")
 		}
-		if q.job == committed && q.phase == ended && q.outcome == rules.Booked && b.Requests[r].Key != "" && !at.Keys[r].Done {
-			broken = append(broken, "A3: at rest a booking was answered, and its key is not done")
+		// A late settlement leaves the key to the request that has taken it over.
+		if q.job == committed && q.phase == ended && q.outcome == rules.Booked && !b.Late && b.Requests[r].Key != "" && !b.knows(at, at.Keys[r]) {
+			broken = append(broken, "A3: at rest a booking was answered, and its key does not know")
 		}
 	}
 	for r := range b.Requests {
 		key := at.Keys[r]
-		if !key.Done || key.Hold == "" {
+		if !key.Done || key.Hold == "" || confirmed[b.Requests[r].Subject] > 0 {
 			continue
 		}
-		if h := b.holder(key.Hold); w.lapsed[h] && !w.doubted[h] && at.hold(h) == decision.NoHold {
+		if h := b.holder(key.Hold); w.lapsed[h] && !w.again[h] && !w.doubted[h] {
 			broken = append(broken, "A4: at rest a key is done whose hold has lapsed")
 		}
 	}

@@ -5,44 +5,81 @@ import (
 	"testing"
 )
 
-// full reports whether every case is to be explored, which takes minutes, or only
-// those that take seconds.
-func full() bool { return os.Getenv("SLOTGATE_MODEL") == "full" }
-
-func book(key, subject string) Request { return Request{Key: key, Subject: subject, Units: 1} }
-func cancel(subject string) Request    { return Request{Cancels: true, Subject: subject, Units: 1} }
-
-// bookings are the cases that always run; larger ones run where all are asked for.
-var bookings = []Bookings{
-	{Name: "a retry, gates die", Requests: []Request{book("a", "ann"), book("a", "ann")}, Capacity: 1,
-		OnePerSubject: true, Unique: true, Dies: true, Refuses: true, Lost: true, Copies: true},
-	{Name: "a retry and another", Requests: []Request{book("a", "ann"), book("a", "ann"), book("b", "bob")}, Capacity: 1,
-		OnePerSubject: true, Unique: true},
-	{Name: "keep, reject", Requests: []Request{book("a", "ann"), book("a", "ann"), book("b", "bob")}, Capacity: 1,
-		OnePerSubject: true, Reject: true, KeepUnknown: true, Exact: true, Dies: true, Refuses: true},
-	{Name: "two units", Requests: []Request{{Key: "a", Subject: "ann", Units: 2}, {Key: "a", Subject: "ann", Units: 2}, book("b", "bob")}, Capacity: 2,
-		OnePerSubject: true, Unique: true},
-	{Name: "new key", Requests: []Request{book("a", "ann"), book("b", "ann")}, Capacity: 2,
-		Unique: true, Dies: true, Refuses: true, Lost: true, Copies: true},
-	{Name: "late", Requests: []Request{book("a", "ann"), book("b", "bob")}, Capacity: 1,
-		Unique: true, Dies: true, Late: true},
-	{Name: "cancel", Requests: []Request{book("a", "ann"), cancel("ann"), book("b", "ann")}, Capacity: 1,
-		OnePerSubject: true, Unique: true, Checks: true},
-	{Name: "cancel other", Requests: []Request{book("a", "ann"), cancel("ann"), book("b", "bob")}, Capacity: 1,
-		OnePerSubject: true, Unique: true, Checks: true, Copies: true},
+// Run explores the cases: those that take seconds, or with SLOTGATE_MODEL=full all.
+func Run(t *testing.T, open Open) {
+	cases := Cases()
+	if os.Getenv("SLOTGATE_MODEL") == "full" {
+		cases = append(cases, LargeCases()...)
+	}
+	for _, c := range cases {
+		t.Run(c.String(), func(t *testing.T) {
+			for _, broken := range Explore(t, open, c).Broken {
+				t.Error(&broken)
+			}
+		})
+	}
 }
 
-var largerBookings = []Bookings{}
+func book(key, subject string) Request { return Request{Key: key, Subject: subject, Units: 1} }
 
-// Run explores the cases.
-func Run(t *testing.T, open Open) {
-	for _, c := range bookings {
-		run(t, open, c.Name, &c)
+func cancel(subject string) Request { return Request{Cancels: true, Subject: subject, Units: 1} }
+
+// two is units that one request takes.
+func two(q Request) Request {
+	q.Units = 2
+	return q
+}
+
+// Cases are small ones.
+func Cases() []Case {
+	retry := []Request{book("a", "ann"), book("a", "ann")}
+	other := append(retry, book("b", "bob"))
+	return []Case{
+		&Bookings{Name: "retry", Requests: retry, Capacity: 1,
+			OnePerSubject: true, Unique: true, Refuses: true, Dies: true, Lost: true, Copies: true},
+		&Bookings{Name: "retry, other", Requests: other, Capacity: 1,
+			OnePerSubject: true, Unique: true},
+		&Bookings{Name: "retry, other, two units", Requests: []Request{two(retry[0]), two(retry[1]), other[2]}, Capacity: 2,
+			OnePerSubject: true, Unique: true},
+		&Bookings{Name: "reject, keep unknown", Requests: other, Capacity: 1,
+			OnePerSubject: true, Reject: true, KeepUnknown: true, Exact: true, Refuses: true, Dies: true},
+		&Bookings{Name: "retry, refusals stored", Requests: retry, Capacity: 1,
+			OnePerSubject: true, Unique: true, Refuses: true, StoreRefusals: true, Copies: true},
+		&Bookings{Name: "two keys", Requests: []Request{book("a", "ann"), book("b", "ann")}, Capacity: 2,
+			Unique: true, Refuses: true, Dies: true, Lost: true, Copies: true},
+		&Bookings{Name: "other, late", Requests: other[1:], Capacity: 1,
+			Unique: true, Dies: true, Late: true},
+		&Bookings{Name: "retry, late", Requests: retry, Capacity: 1,
+			OnePerSubject: true, Unique: true, Refuses: true, Late: true},
+		&Bookings{Name: "cancel, next", Requests: []Request{book("a", "ann"), cancel("ann"), book("b", "ann")}, Capacity: 1,
+			OnePerSubject: true, Unique: true, Checks: true},
+		&Bookings{Name: "cancel, other", Requests: []Request{book("a", "ann"), cancel("ann"), book("b", "bob")}, Capacity: 1,
+			OnePerSubject: true, Unique: true, Checks: true, Copies: true},
+		&Bookings{Name: "cancel of nothing, late", Requests: []Request{book("a", "ann"), cancel("ann")}, Capacity: 1,
+			OnePerSubject: true, Unique: true, Idempotent: true, Late: true},
 	}
-	if !full() {
-		return
-	}
-	for _, c := range largerBookings {
-		run(t, open, c.Name, &c)
+}
+
+// LargeCases take minutes.
+func LargeCases() []Case {
+	retry := []Request{book("a", "ann"), book("a", "ann")}
+	other := append(retry, book("b", "bob"))
+	return []Case{
+		&Bookings{Name: "retry, other, all faults", Requests: other, Capacity: 1,
+			OnePerSubject: true, Unique: true, Dies: true, Lost: true, Copies: true},
+		&Bookings{Name: "retry, other, constraints", Requests: other, Capacity: 1,
+			OnePerSubject: true, Unique: true, Checks: true, Refuses: true, Dies: true},
+		&Bookings{Name: "two retries, other", Requests: []Request{retry[0], retry[1], retry[0], other[2]}, Capacity: 1,
+			OnePerSubject: true, Unique: true},
+		&Bookings{Name: "retry, cancel, other", Requests: []Request{retry[0], retry[1], cancel("ann"), other[2]}, Capacity: 1,
+			OnePerSubject: true, Unique: true},
+		&Bookings{Name: "two cancels, next", Requests: []Request{book("a", "ann"), cancel("ann"), cancel("ann"), book("b", "ann")}, Capacity: 1,
+			OnePerSubject: true, Unique: true, Idempotent: true, Copies: true},
+		&Bookings{Name: "cancel of nothing, other, late", Requests: []Request{book("a", "ann"), cancel("ann"), book("b", "bob")}, Capacity: 1,
+			OnePerSubject: true, Unique: true, Idempotent: true, Late: true},
+		&Bookings{Name: "retry, other, long leases", Requests: other, Capacity: 1,
+			OnePerSubject: true, Unique: true, Dies: true, Lease: 2, TTL: 3},
+		&Bookings{Name: "retry, other, two keys of one subject", Requests: []Request{retry[0], retry[1], book("c", "ann"), other[2]}, Capacity: 2,
+			Unique: true},
 	}
 }

@@ -297,17 +297,29 @@ func (e *explorer[W]) state(id int32) *state {
 	return e.states[id]
 }
 
-// run explores a case with two stores at a time and fails where a promise is broken.
-func run[W comparable](t *testing.T, open Open, name string, s scene[W]) {
-	t.Run(name, func(t *testing.T) {
-		rigs := []Rig{open(t), open(t), open(t), open(t)}
-		result, err := explore(rigs, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Log(result)
-		for _, broken := range result.Broken {
-			t.Error(&broken)
-		}
-	})
+// Case is one small world to be explored.
+type Case interface {
+	// String names the case.
+	String() string
+	// Explore visits all of it with several stores at a time. An error is a failure of
+	// the rig, or of the store.
+	Explore(rigs []Rig) (Result, error)
+}
+
+// workers is how many stores of its own a case is explored with.
+const workers = 4
+
+// Explore explores a case with stores that open gives.
+func Explore(t testing.TB, open Open, c Case) Result {
+	t.Helper()
+	rigs := make([]Rig, workers)
+	for i := range rigs {
+		rigs[i] = open(t)
+	}
+	result, err := c.Explore(rigs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(result)
+	return result
 }

@@ -17,6 +17,9 @@ const (
 
 // Rig is a store under test that can be put back. It is used by one goroutine.
 type Rig interface {
+	// Wire reports whether calls go over a wire, on which they may be delayed while
+	// their second attempt is answered.
+	Wire() bool
 	// Gate returns one of the two gates on the store.
 	Gate(i int) store.Store
 	// Decide makes a call of one gate. number tells the calls of one request apart;
