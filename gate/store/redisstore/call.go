@@ -90,9 +90,11 @@ func (s *Store) attempts(ctx context.Context, op string, attempt func(ctx contex
 		return &store.Error{Op: op, Kind: store.KindTimeout, Err: err}
 	}
 
-	first, cancelFirst := context.WithTimeout(ctx, firstShare(s.timeout))
-	err := patiently(first, func() error { return attempt(first, s.client, false) })
-	cancelFirst()
+	err := patiently(ctx, func() error {
+		ctx, cancel := context.WithTimeout(ctx, firstShare(s.timeout))
+		defer cancel()
+		return attempt(ctx, s.client, false)
+	})
 	if err == nil || err == redis.Nil {
 		return err
 	}
@@ -114,11 +116,14 @@ func (s *Store) attempts(ctx context.Context, op string, attempt func(ctx contex
 const movePause = 5 * time.Millisecond
 
 // patiently repeats an attempt that Redis refuses because some of the keys have been
-// moved to another shard and some have not, for as long as ctx lasts.
+// moved to another shard and some have not, for as long as there is time for another.
 func patiently(ctx context.Context, attempt func() error) error {
 	for {
 		err := attempt()
 		if code(err) != "TRYAGAIN" {
+			return err
+		}
+		if end, bounded := ctx.Deadline(); bounded && time.Until(end) < 2*movePause {
 			return err
 		}
 		select {

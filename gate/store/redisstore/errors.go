@@ -52,9 +52,9 @@ var refused = map[string]store.ErrorKind{
 	"UNBLOCKED":   store.KindServer,
 }
 
-// elsewhere are refusals by a server that is not, or not yet, the one to ask. A new
+// elsewhere are refusals by a server that is not the one to ask. A new
 // connection may lead to that.
-var elsewhere = map[string]bool{"READONLY": true, "MOVED": true, "ASK": true, "TRYAGAIN": true}
+var elsewhere = map[string]bool{"READONLY": true, "MOVED": true, "ASK": true}
 
 const tooManyClients = "ERR max number of clients reached"
 

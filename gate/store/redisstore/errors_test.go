@@ -103,53 +103,6 @@ func TestACallersDeadlineIsKept(t *testing.T) {
 	}
 }
 
-// What Redis itself refuses is told apart, and known to have done nothing.
-func TestRefusalsOfRedis(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		prepare func(t *testing.T, admin *redis.Client) (change func(*Options))
-		kind    store.ErrorKind
-	}{
-		{"out of memory", func(t *testing.T, admin *redis.Client) func(*Options) {
-			set(t, admin, "maxmemory", "1")
-			return nil
-		}, store.KindFull},
-		{"read only", func(t *testing.T, admin *redis.Client) func(*Options) {
-			do(t, admin, "REPLICAOF", "127.0.0.1", testbed.FreePort(t))
-			set(t, admin, "replica-serve-stale-data", "yes")
-			return nil
-		}, store.KindServer},
-		{"master down", func(t *testing.T, admin *redis.Client) func(*Options) {
-			do(t, admin, "REPLICAOF", "127.0.0.1", testbed.FreePort(t))
-			set(t, admin, "replica-serve-stale-data", "no")
-			return nil
-		}, store.KindServer},
-		{"no replicas", func(t *testing.T, admin *redis.Client) func(*Options) {
-			set(t, admin, "min-replicas-to-write", "1")
-			return nil
-		}, store.KindServer},
-		{"no permission", func(t *testing.T, admin *redis.Client) func(*Options) {
-			do(t, admin, "ACL", "SETUSER", "gate", "on", ">pw", "~other:*", "&*", "+@all")
-			return func(o *Options) { o.Username, o.Password = "gate", "pw" }
-		}, store.KindServer},
-		{"wrong password", func(t *testing.T, admin *redis.Client) func(*Options) {
-			return func(o *Options) { o.Username, o.Password = "gate", "wrong" }
-		}, store.KindServer},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			server := testbed.Redis(t)
-			admin := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 1})
-			t.Cleanup(func() { admin.Close() })
-			change := tt.prepare(t, admin)
-			if change == nil {
-				change = func(*Options) {}
-			}
-			s := openStore(t, server.Addr(), change, func(o *Options) { o.Secret = "configured" })
-			expectFailure(t, fails(t, s), tt.kind, false)
-		})
-	}
-}
-
 func do(t *testing.T, admin redis.UniversalClient, words ...any) {
 	t.Helper()
 	if err := admin.Do(context.Background(), words...).Err(); err != nil {
