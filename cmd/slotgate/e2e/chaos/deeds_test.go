@@ -113,11 +113,13 @@ var deeds = map[faultKind]deed{
 
 	"gate killed": func(n *nemesis, f fault) func() {
 		i := f.target % gates
+		n.restarted = true
 		n.arena.gate(i).Kill()
 		return func() { n.arena.startGate(i) }
 	},
 	"gate stopped": func(n *nemesis, f fault) func() {
 		i := f.target % gates
+		n.restarted = true
 		if err := n.arena.gate(i).Stop(); err != nil {
 			n.arena.t.Errorf("gate %d ended with %v", i, err)
 		}

@@ -12,8 +12,9 @@ type nemesis struct {
 	history *history
 	// troubles are when faults were at work, and what they may have left behind.
 	troubles []window
-	// forgot: the store may have lost what it had acknowledged.
-	forgot bool
+	// forgot: the store may have lost what it had acknowledged; restarted: and a gate
+	// what it had settled.
+	forgot, restarted bool
 }
 
 // aftermath is how long what a fault left may take to be put right: settlements that

@@ -70,6 +70,11 @@ func (s *storm) judgeOrder(calls []call, terms terms) {
 			p.troubles = append(p.troubles, window{c.began, c.ended + aftermath})
 		}
 	}
+	if s.nemesis.forgot && s.nemesis.restarted {
+		// Bookings are told again to a store that came back empty, by a gate that never
+		// heard of their cancellation: the one that did has been restarted.
+		p.troubles = append(p.troubles, window{0, forever})
+	}
 	operations, err := p.operations(calls)
 	if err != nil {
 		s.t.Fatal(err)
