@@ -60,7 +60,7 @@ type hall struct {
 func openHall(t *testing.T, store stage.Topology, limits timeouts) *hall {
 	t.Helper()
 	// As short as the time-outs let it be.
-	h := &hall{t: t, holdTTL: limits.upstream + limits.store + 1500*time.Millisecond, tables: map[string]stage.Tables{}, backend: map[string]*booking.Server{}}
+	h := &hall{t: t, holdTTL: limits.upstream + 2*limits.store + 500*time.Millisecond, tables: map[string]stage.Tables{}, backend: map[string]*booking.Server{}}
 	routes := http.NewServeMux()
 	for _, pool := range pools {
 		h.tables[pool] = stage.PostgresTables(t)

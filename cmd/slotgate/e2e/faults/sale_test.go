@@ -61,6 +61,7 @@ type sale struct {
 
 	mu   sync.Mutex
 	told []told
+	late time.Duration // the most that a student came after its time
 }
 
 // Some students do more than to ask once, each so many of them.
@@ -90,7 +91,9 @@ func (h *hall) open(lasts time.Duration) (s *sale, wait func() []told) {
 	go func() {
 		defer close(done)
 		for n, o := range orders {
-			time.Sleep(time.Until(began.Add(time.Duration(n) * pace)))
+			due := began.Add(time.Duration(n) * pace)
+			time.Sleep(time.Until(due))
+			s.late = max(s.late, time.Since(due))
 			if mark := marks[n]; mark != nil {
 				close(mark)
 			}

@@ -13,7 +13,7 @@ func storeCells(topology string) []cell {
 	return []cell{
 		{
 			fault: "redis restarted empty", topology: topology, lasts: 4 * time.Second,
-			forgets: "all that one server knew is gone, and its replicas follow it", rerun: true,
+			forgets: "all that one server knew is gone, and its replicas follow it",
 			strike: func(s *scene) {
 				s.midst()
 				s.place.masters()[0].Restart()
@@ -107,7 +107,7 @@ func storeCells(topology string) []cell {
 // standaloneCells are a single server's own.
 var standaloneCells = []cell{
 	{
-		fault: "redis killed, back with its data after 1 s", topology: standalone, lasts: 4 * time.Second, rerun: true,
+		fault: "redis killed, back with its data after 1 s", topology: standalone, lasts: 4 * time.Second,
 		strike: func(s *scene) {
 			s.midst()
 			s.place.servers[0].Kill()

@@ -42,7 +42,7 @@ func (s *sheet) add(place int, scene *scene, results map[string]*result) {
 	}
 	row := []string{
 		scene.cell.fault, scene.cell.topology, each((*result).saw), outage,
-		number(func(r *result) int { return r.oversold }), scene.bound(results),
+		number(func(r *result) int { return r.oversold }), fmt.Sprint(results[local].bound),
 		number(func(r *result) int { return r.lost }), number(func(r *result) int { return r.twice }),
 	}
 	s.mu.Lock()
@@ -51,15 +51,6 @@ func (s *sheet) add(place int, scene *scene, results map[string]*result) {
 		s.rows = map[int]string{}
 	}
 	s.rows[place] = "| " + strings.Join(row, " | ") + " |"
-}
-
-// bound is what may be oversold without constraints, under reject and under local.
-func (s *scene) bound(results map[string]*result) string {
-	exempt := 0
-	if s.cell.rerun {
-		exempt = relearned
-	}
-	return fmt.Sprintf("%d · %d", exempt, results[local].bound+int64(exempt))
 }
 
 // saw tells of the answers that an undisturbed sale does not give.

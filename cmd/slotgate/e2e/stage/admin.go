@@ -51,17 +51,23 @@ func (g *Gate) Slot(pool, slot string) Slot {
 // Find reads a slot; found is false while the store has none.
 func (g *Gate) Find(pool, slot string) (view Slot, found bool) {
 	g.t.Helper()
-	a := Send("GET", g.Admin+"/v1/slots/"+pool+"/"+slot, "")
-	if a.Status == http.StatusNotFound {
-		return view, false
-	}
-	if a.Status != http.StatusOK {
+	view, a := g.Read(pool, slot)
+	if a.Status != http.StatusOK && a.Status != http.StatusNotFound {
 		g.t.Fatalf("slot %s/%s: %v", pool, slot, a)
 	}
-	if err := json.Unmarshal(a.Body, &view); err != nil {
-		g.t.Fatalf("slot %s/%s: %v in %s", pool, slot, err, a.Body)
+	return view, a.Status == http.StatusOK
+}
+
+// Read reads a slot, whose view is empty unless the answer is 200.
+func (g *Gate) Read(pool, slot string) (view Slot, a Answer) {
+	g.t.Helper()
+	a = Send("GET", g.Admin+"/v1/slots/"+pool+"/"+slot, "")
+	if a.Status == http.StatusOK {
+		if err := json.Unmarshal(a.Body, &view); err != nil {
+			g.t.Fatalf("slot %s/%s: %v in %s", pool, slot, err, a.Body)
+		}
 	}
-	return view, true
+	return view, a
 }
 
 // Available is the units that a slot has left by its counters, -1 while that is not
