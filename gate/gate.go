@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,8 +47,9 @@ type Gate struct {
 	// strangers bounds how often the log says that truth did not have a slot that
 	// was booked.
 	strangers rate.Sometimes
-	// revision tells this configuration from others.
+	// revision tells this configuration from others, digest its rules and pools.
 	revision string
+	digest   [sha256.Size]byte
 }
 
 // New makes a gate. Close ends its background work.
@@ -72,6 +74,7 @@ func New(o Options) (*Gate, error) {
 
 		strangers: rate.Sometimes{First: 1, Interval: time.Minute},
 		revision:  revision(o.Config),
+		digest:    o.Config.Digest(),
 	}
 	for name, pool := range o.Set.Pools {
 		g.queues[name] = newQueue(pool.Queue.Size)

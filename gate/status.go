@@ -33,6 +33,7 @@ type Status struct {
 	Bound           map[string]string // by pool, while degraded
 	StartedAt       time.Time
 	Revision        string // of the configuration
+	Policy          string // what gates of one store have in common
 }
 
 // Rules lists the rules in their order.
@@ -106,6 +107,7 @@ func (g *Gate) Status() Status {
 		Bound:           map[string]string{},
 		StartedAt:       g.started,
 		Revision:        g.revision,
+		Policy:          g.Policy(),
 	}
 	s.Degraded = g.back.Away()
 	for pool, q := range g.queues {
@@ -132,6 +134,17 @@ func revision(cfg *rules.Config) string {
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:6])
+}
+
+// Policy tells gates apart that would decide differently: a hash of the rules and pools
+// (rules.Config.Digest) and of the modes that the rules are in at the moment.
+func (g *Gate) Policy() string {
+	sum := sha256.New()
+	sum.Write(g.digest[:])
+	for _, r := range g.routes {
+		sum.Write([]byte(modeWord(r.mode()) + "\n"))
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:6])
 }
 
 // Pools lists the pools' names, sorted.

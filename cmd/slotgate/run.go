@@ -61,7 +61,7 @@ func runCommand(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		log.Warn(warning.String())
 	}
 	redis.SetLogger(redisNotes{log})
-	if err := serve(config, signals, log); err != nil {
+	if err := serve(config, flags.places(), signals, log); err != nil {
 		fmt.Fprintf(stderr, "slotgate run: %v\n", err)
 		return 1
 	}

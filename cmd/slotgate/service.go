@@ -14,7 +14,9 @@ import (
 	"github.com/slotgate/slotgate/gate"
 	"github.com/slotgate/slotgate/gate/admin"
 	"github.com/slotgate/slotgate/gate/edge"
+	"github.com/slotgate/slotgate/gate/peers"
 	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/gate/store/redisstore"
 	"github.com/slotgate/slotgate/gate/truth"
 	"github.com/slotgate/slotgate/gate/truth/source"
 	"github.com/slotgate/slotgate/gate/upstream"
@@ -33,9 +35,12 @@ var errSecondSignal = errors.New("stopped by a second signal; requests under way
 // and closed at the end like its own.
 type service struct {
 	config  *rules.Config
+	places  rules.Places // of the configuration
 	log     *slog.Logger
 	metrics *admin.Metrics
 	store   store.Store
+	servers *storeWatch // of the store, if it has any
+	peers   *peers.Peers
 	truth   *truth.Engine
 	backend *upstream.Client
 	gate    *gate.Gate
@@ -47,8 +52,8 @@ type service struct {
 }
 
 // serve runs a gate until a signal ends it, or a listener fails.
-func serve(config *rules.Config, signals <-chan os.Signal, log *slog.Logger) error {
-	return (&service{config: config, log: log}).serve(signals)
+func serve(config *rules.Config, places rules.Places, signals <-chan os.Signal, log *slog.Logger) error {
+	return (&service{config: config, places: places, log: log}).serve(signals)
 }
 
 func (s *service) serve(signals <-chan os.Signal) error {
@@ -62,6 +67,9 @@ func (s *service) serve(signals <-chan os.Signal) error {
 	counting, stopCounting := context.WithCancel(context.Background())
 	var background sync.WaitGroup
 	background.Go(func() { s.metrics.CountHolds(counting, s.gate, s.store) })
+	if s.servers != nil {
+		background.Go(func() { s.servers.run(counting) })
+	}
 	defer func() {
 		stopCounting()
 		background.Wait()
@@ -125,17 +133,32 @@ func (s *service) wire() (err error) {
 		return err
 	}
 	s.metrics.WatchGate(s.gate)
+	s.meet()
 	s.edge, err = edge.New(edge.Options{
 		Config: s.config.Server, Gate: s.gate, Backend: s.backend, Meter: s.metrics, Logger: s.log, Budget: budget,
 	})
 	if err != nil {
 		return err
 	}
-	s.admin, err = admin.New(admin.Options{
-		Gate: s.gate, Slots: s.store, Truth: s.truth, Metrics: s.metrics, Version: build.version,
+	options := admin.Options{
+		Gate: s.gate, Slots: s.store, Truth: s.truth, Peers: s.peers, Metrics: s.metrics, Version: build.version,
 		Listen: s.config.Admin.Listen, Token: s.config.Admin.Token, Logger: s.log,
-	})
+	}
+	if s.servers != nil {
+		options.Servers = s.servers
+	}
+	s.admin, err = admin.New(options)
 	return err
+}
+
+// meet has the gate notice what it shares with others: a store's servers, and the gates
+// that use them. A store in memory is its own.
+func (s *service) meet() {
+	if redis, ok := s.store.(*redisstore.Store); ok {
+		s.servers = newStoreWatch(redis, s.config, s.places, s.log)
+		s.peers = peers.Start(redis, s.gate.Policy, s.log)
+	}
+	s.metrics.WatchPeers(s.peers)
 }
 
 // listen opens both listeners before either is served, so that a gate whose admin
@@ -215,6 +238,7 @@ func (s *service) close() {
 			_ = listener.Close()
 		}
 	}
+	s.peers.Close()
 	if s.gate != nil {
 		s.gate.Close(now) // again, or without a drain
 	}

@@ -56,7 +56,7 @@ func startService(yaml string, set ...string) (*runningService, error) {
 		return nil, errors.New(faults.String())
 	}
 	s := &runningService{log: newLogCapture(), signals: make(chan os.Signal, 4), ended: make(chan error, 1)}
-	go func() { s.ended <- serve(config, s.signals, slog.New(s.log)) }()
+	go func() { s.ended <- serve(config, rules.Places{}, s.signals, slog.New(s.log)) }()
 	select {
 	case serves := <-s.log.serves:
 		s.gate, s.admin = "http://"+serves["listen"], "http://"+serves["admin"]
