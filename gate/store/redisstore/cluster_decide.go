@@ -161,7 +161,8 @@ func (p *decideSteps) charge(ctx context.Context) (*store.Decided, error) {
 		}
 	}
 	for _, l := range limits {
-		raw, err := p.run(ctx, &call{op: "decide", script: luascripts.Charge, keys: []string{l.key},
+		raw, err := p.run(ctx, &call{op: "decide", script: luascripts.Charge,
+			keys: []string{l.key, p.keys.LimitTombstone(l.key, p.nextCall())},
 			args: appendLimit([]any{d.ID}, l.limit, true)})
 		if err != nil {
 			return nil, err

@@ -23,7 +23,7 @@ func TestCluster(t *testing.T) {
 		corner++
 		prefix := withPrefix(fmt.Sprintf("corner-%d", corner))
 		one, other := openStore(t, "", onCluster(cluster), prefix), openStore(t, "", onCluster(cluster), prefix)
-		return &storetest.Harness{Store: one, Other: other, Stepwise: true, Histories: 60,
+		return &storetest.Harness{Store: one, Other: other, Stepwise: true, Histories: 40,
 			Advance: func(d time.Duration) { advance(d, one, other) }}
 	}
 	for name, run := range map[string]func(*testing.T, func(*testing.T) *storetest.Harness){
