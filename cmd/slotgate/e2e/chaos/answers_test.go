@@ -44,7 +44,7 @@ func replayFaults(calls []call, t terms) (faults []string) {
 	}
 	for _, same := range byKey {
 		for _, c := range same {
-			if v := c.verdict(); v != replayed && v != settled {
+			if c.verdict() != replayed {
 				continue
 			}
 			if !slices.ContainsFunc(same, func(o call) bool { return o.principal == c.principal && o.mayHaveBooked(c.booking) }) {
@@ -70,11 +70,11 @@ func replayFaults(calls []call, t terms) (faults []string) {
 }
 
 // mayHaveBooked tells whether this call, not a replay, led to that booking: it was told
-// so, or nothing. A replay without a body (booking 0) is of any.
+// so, or nothing.
 func (c *call) mayHaveBooked(booking int64) bool {
 	switch c.verdict() {
 	case booked:
-		return booking == 0 || booking == c.booking
+		return booking == c.booking
 	case unknown:
 		return true
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/slotgate/slotgate/cmd/slotgate/e2e/stage"
 )
@@ -57,8 +58,26 @@ func (a *arena) slot(i, lesson int) (view stage.Slot, found bool, err error) {
 func (s *storm) rest() {
 	s.t.Helper()
 	s.arena.store.settled()
-	stage.Eventually(s.t, rested, s.unrest)
+	since := time.Now()
+	stage.Eventually(s.t, rested, func() string {
+		what := s.unrest()
+		switch {
+		case what != "":
+			since = time.Now()
+		case time.Since(since) < stillness:
+			return "nothing, but not for long"
+		}
+		return what
+	})
 }
+
+const (
+	// rested is how long a storm may take to come to rest.
+	rested = 40 * time.Second
+	// stillness is rest for so long that the last look saw no booking younger than lag,
+	// which it would have counted twice (design section 5).
+	stillness = lag + 2*hot
+)
 
 func (s *storm) unrest() string {
 	for i := range gates {

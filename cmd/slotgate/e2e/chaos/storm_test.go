@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 )
 
 // storm is one plan carried out.
@@ -80,6 +79,3 @@ func (s *storm) finale(ctx context.Context) {
 		}
 	}
 }
-
-// rested is how long a storm may take to come to rest.
-const rested = 40 * time.Second

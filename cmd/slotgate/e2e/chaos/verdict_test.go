@@ -25,12 +25,41 @@ func (s *storm) judge() {
 	) {
 		s.t.Error(fault)
 	}
+	for i := range gates {
+		if lost := s.arena.status(i).Lost; lost > 0 {
+			s.t.Errorf("gate %d lost %d settlements", i, lost)
+		}
+	}
 	for _, sale := range s.sales() {
+		s.judgeCounters(calls, sale)
 		if sale.remain != seats-sale.booked {
 			s.t.Errorf("lesson %d has %d left after %d bookings", sale.lesson, sale.remain, sale.booked)
 		}
 	}
 	s.judgeOrder(calls, terms)
+}
+
+// judgeCounters compares what the store counts with the database, where the counters
+// are all that the gates know (rest has done so where they follow truth): they may
+// differ by what nobody heard the end of.
+func (s *storm) judgeCounters(calls []call, sale sale) {
+	s.t.Helper()
+	slot, found, err := s.arena.slot(0, sale.lesson)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if !found || s.plan.truth || slot.Capacity == nil || s.nemesis.forgot || s.nemesis.restarted {
+		return
+	}
+	unheard := 0
+	for _, c := range calls {
+		if c.lesson == sale.lesson && c.verdict() == unknown {
+			unheard++
+		}
+	}
+	if difference := int(slot.Confirmed+slot.Held) - sale.booked; max(difference, -difference) > unheard {
+		s.t.Errorf("lesson %d has %d bookings, with %d calls unanswered; its slot says %v %v", sale.lesson, sale.booked, unheard, slot, slot.Holds)
+	}
 }
 
 // terms are what the combination of this storm promises.
