@@ -16,7 +16,8 @@ import (
 type result struct {
 	answers  map[string]int // by status and decision
 	failed   int            // requests that were answered 5xx or not at all
-	outage   time.Duration  // from the first of them sent to the last of them answered
+	away     int            // of them, those that count against the faulty part
+	outage   time.Duration  // from the first of these sent to the last of them answered
 	passed   int            // went through without the store
 	bound    int64          // units that gates declared for the outage, over all lessons
 	sold     int            // bookings in the database
@@ -27,21 +28,22 @@ type result struct {
 	errors   int            // answers with status 500 that are not the backend's own
 }
 
-// measure reads what clients were told, the databases and the store.
-func (h *hall) measure(all []told) map[string]*result {
+// measure reads what clients were told, the databases and the store; counts tells
+// which requests make an outage.
+func (h *hall) measure(all []told, counts func(told) bool) map[string]*result {
 	h.t.Helper()
 	results := map[string]*result{}
 	for _, pool := range pools {
 		r := &result{answers: map[string]int{}}
 		results[pool] = r
 		told := slices.DeleteFunc(slices.Clone(all), func(a told) bool { return a.pool != pool })
-		r.hear(told)
+		r.hear(told, counts)
 		h.count(pool, r, told)
 	}
 	return results
 }
 
-func (r *result) hear(all []told) {
+func (r *result) hear(all []told, counts func(told) bool) {
 	var first, last time.Time
 	bounds := map[[2]int]int64{} // by gate and lesson
 	for _, a := range all {
@@ -57,6 +59,9 @@ func (r *result) hear(all []told) {
 		}
 		if a.failed() {
 			r.failed++
+		}
+		if counts(a) {
+			r.away++
 			if first.IsZero() || a.sent.Before(first) {
 				first = a.sent
 			}
@@ -125,6 +130,6 @@ func (r *result) String() string {
 	for _, what := range slices.SortedFunc(maps.Keys(r.answers), func(a, b string) int { return r.answers[b] - r.answers[a] }) {
 		parts = append(parts, fmt.Sprintf("%d × %s", r.answers[what], what))
 	}
-	return fmt.Sprintf("%s; failed %d in %v, passed %d (bound %d), sold %d, oversold %d, twice %d, lost %d, unknown %d",
-		strings.Join(parts, ", "), r.failed, r.outage.Round(time.Millisecond), r.passed, r.bound, r.sold, r.oversold, r.twice, r.lost, r.unknown)
+	return fmt.Sprintf("%s; failed %d, away %d in %v, passed %d (bound %d), sold %d, oversold %d, twice %d, lost %d, unknown %d",
+		strings.Join(parts, ", "), r.failed, r.away, r.outage.Round(time.Millisecond), r.passed, r.bound, r.sold, r.oversold, r.twice, r.lost, r.unknown)
 }

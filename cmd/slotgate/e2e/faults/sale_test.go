@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +34,12 @@ func (a told) decision() string { return a.answer.Header.Get("Gate-Decision") }
 // failed: the client got nothing that helps it, for reasons that are not the
 // lesson's.
 func (a told) failed() bool { return a.answer.Err != nil || a.answer.Status >= 500 }
+
+// away: it failed for want of a store, or of a gate. What the backend did not answer
+// in time, or a twin was told of it, is no word on these.
+func (a told) away() bool {
+	return a.failed() && !strings.HasPrefix(a.decision(), "upstream-") && a.decision() != "replayed" && a.answer.Header.Get("Gate-Outcome") == ""
+}
 
 // unsettled: a client that is in earnest asks again.
 func (a told) unsettled() bool {

@@ -32,7 +32,7 @@ func (s *sheet) add(place int, scene *scene, results map[string]*result) {
 		return each(func(r *result) string { return fmt.Sprint(of(r)) })
 	}
 	outage := each(func(r *result) string {
-		if r.failed == 0 {
+		if r.away == 0 {
 			return "0"
 		}
 		return fmt.Sprintf("%.1f", r.outage.Seconds())
