@@ -8,7 +8,7 @@ COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 LINT     := $(GO) tool -modfile=.ci/tools/go.mod golangci-lint
 
-.PHONY: build test check bench soak fuzz needs
+.PHONY: build test model check bench soak fuzz needs
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
@@ -19,6 +19,11 @@ needs:
 
 test: needs
 	$(GO) test -race -timeout 20m ./...
+
+# model explores every interleaving of small cases with the real scripts; test does so
+# with the smallest of them. It takes minutes.
+model: needs
+	SLOTGATE_MODEL=full $(GO) test -timeout 1h -p 1 -count 1 -v -run '^TestInterleavings' ./gate/store/memstore ./gate/store/redisstore
 
 check:
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \

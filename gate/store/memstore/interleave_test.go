@@ -27,10 +27,12 @@ type interleaveRig struct {
 	store *Store
 	clock *clock
 	calls []func(r *interleaveRig)
+
+	looked store.Looked // where the last look stood
 }
 
 func (r *interleaveRig) begin() {
-	r.clock = newClock()
+	r.clock, r.looked = newClock(), store.Looked{}
 	r.store = New(Options{Clock: r.clock.now})
 }
 
@@ -67,6 +69,31 @@ func (r *recorder) Settle(ctx context.Context, s *store.Settle) (got store.Settl
 
 func (r *recorder) Slot(ctx context.Context, q store.SlotQuery) (got store.Slot, err error) {
 	r.rig.call(func(r *interleaveRig) { got, err = r.store.Slot(ctx, q) })
+	return got, err
+}
+
+func (r *recorder) Touch(ctx context.Context, t *store.Touch) (err error) {
+	r.rig.call(func(r *interleaveRig) { err = r.store.Touch(ctx, t) })
+	return err
+}
+
+func (r *recorder) Resume(ctx context.Context, q store.SlotQuery, gate string) (err error) {
+	r.rig.call(func(r *interleaveRig) { err = r.store.Resume(ctx, q, gate) })
+	return err
+}
+
+func (r *interleaveRig) Look(_ int, l *store.Look) (store.Looked, error) {
+	var err error
+	r.call(func(r *interleaveRig) { r.looked, err = r.store.Look(context.Background(), l) })
+	return r.looked, err
+}
+
+func (r *interleaveRig) Apply(_ int, t *store.Reading) (got store.Applied, err error) {
+	r.call(func(r *interleaveRig) {
+		reading := *t
+		reading.Looked, r.looked = r.looked, store.Looked{}
+		got, err = r.store.Apply(context.Background(), &reading)
+	})
 	return got, err
 }
 
@@ -113,6 +140,10 @@ func (r *interleaveRig) describe(text *strings.Builder, s *slot) {
 	fmt.Fprintf(text, "slot: confirmed %d, held %d, releases %d, mark %d %v until %d, probe %q until %d, truth %d %d %d %t %t, dirty %d\n",
 		s.confirmed, s.held, s.releases, s.mark.units, s.mark.pause, r.ticks(s.mark.until), s.mark.probe, r.ticks(s.mark.probeLease),
 		s.truth.free, s.truth.admitted, s.truth.refunded, s.truth.verified, s.truth.failed, len(s.dirty))
+	if l := r.looked; l.At != 0 {
+		fmt.Fprintf(text, "look: known %t, %d open, %d admitted, %d refunded, newer %t %t, of this life %t\n",
+			l.Known, l.Open, l.Admitted, l.Refunded, l.At > s.truth.applied, l.At > s.truth.touched, l.Born == s.born)
+	}
 	var lines []string
 	for id, h := range s.holds {
 		if id != h.id {

@@ -17,7 +17,7 @@ func TestInterleavingsFindEveryMissingRule(t *testing.T) {
 	server := testbed.Redis(t, "--databases", "1000")
 	open := interleaveRigs(server)
 	cases := map[string]interleave.Case{}
-	for _, c := range interleave.Cases() {
+	for _, c := range append(interleave.Cases(), interleave.Fragiles()...) {
 		cases[c.String()] = c
 	}
 	for _, m := range []struct {
@@ -67,6 +67,14 @@ func TestInterleavingsFindEveryMissingRule(t *testing.T) {
 		{"a cancel frees the hold that it meant (H10)",
 			"local h = d.hold ~= '' and slot_hold(s, d.hold)\n", "local h = slot_hold(s, slot_subject_booked(s, d.subject)[1] or d.hold)\n",
 			"cancel of nothing, late", "P4"},
+		{"what a gate passed by, and is still at the backend, is registered (H18)",
+			"local h = not known(f) and hold_for(f)", "local h = nil", "away", "P7"},
+		{"a slot is believed under the run that it was verified under (H16)",
+			"s.v.cap ~= nil and s.run == RUN", "s.v.cap ~= nil",
+			"a replica behind, silent gates", "P7"},
+		{"after a change of run the first look waits (H17)",
+			"return math.max(0, math.ceil(RUN_SINCE / 1000) + hold_ttl - s.now)", "return 0",
+			"emptied, silent gates", "P7"},
 	} {
 		t.Run(m.rule, func(t *testing.T) {
 			mutate(t, m.text, m.but)

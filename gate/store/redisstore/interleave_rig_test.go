@@ -27,6 +27,7 @@ type interleaveRig struct {
 	losers [2]*attemptLoser
 	admin  *redis.Client
 	prefix string
+	looked store.Looked // where the last look stood
 }
 
 // attemptLoser stands between a gate and its store, and loses what it is told to.
@@ -63,7 +64,7 @@ func interleaveRigs(server *testbed.RedisServer) interleave.Open {
 			})
 			s.stop() // nothing happens that no step says
 			<-s.stopped
-			s.instance = fmt.Sprintf("gate%d", i)
+			s.instance = freshCalls
 			r.gates[i], r.losers[i] = s, &attemptLoser{}
 			s.client.AddHook(r.losers[i])
 			if err := s.Ping(context.Background()); err != nil {
@@ -74,25 +75,44 @@ func interleaveRigs(server *testbed.RedisServer) interleave.Open {
 	}
 }
 
+// freshCalls is the name of a gate while it makes calls that have no copies.
+const freshCalls = "fresh"
+
 func (r *interleaveRig) Wire() bool { return true }
 
 func (r *interleaveRig) Gate(i int) store.Store { return r.gates[i] }
 
 func (r *interleaveRig) Decide(gate int, d *store.Decide, number int, copy interleave.Copy) (store.Decided, error) {
 	s := r.gates[gate]
+	before := s.calls.Load()
+	s.instance = fmt.Sprintf("gate%d", gate)
 	s.calls.Store(uint64(1000 * number)) // so that a copy is told from another call
 	r.losers[gate].skipFirst = copy == interleave.Second
-	defer func() { r.losers[gate].skipFirst = false }()
-	return s.Decide(context.Background(), d)
+	got, err := s.Decide(context.Background(), d)
+	r.losers[gate].skipFirst = false
+	s.calls.Store(before)
+	s.instance = freshCalls
+	return got, err
 }
 
 func (r *interleaveRig) Advance(d time.Duration) { advance(d, r.gates[:]...) }
+
+func (r *interleaveRig) Look(gate int, l *store.Look) (looked store.Looked, err error) {
+	r.looked, err = r.gates[gate].Look(context.Background(), l)
+	return r.looked, err
+}
+
+func (r *interleaveRig) Apply(gate int, t *store.Reading) (store.Applied, error) {
+	t.Looked, r.looked = r.looked, store.Looked{}
+	return r.gates[gate].Apply(context.Background(), t)
+}
 
 // database is all of a world that is in Redis.
 type database struct {
 	packed string // as restoreScript takes it
 	now    int64  // by the gates' clock, ms
 	runs   [2]*runState
+	looked store.Looked
 }
 
 // What scripts only write, and what no world of a case changes, is left out.
@@ -135,7 +155,7 @@ func (r *interleaveRig) Save(keys []*store.Decide) interleave.Saved {
 		r.t.Errorf("dump: %v", err)
 		return interleave.Saved{}
 	}
-	data := &database{packed: raw[0].(string), now: time.Now().UnixMilli() + r.gates[0].ahead.Load()}
+	data := &database{packed: raw[0].(string), now: time.Now().UnixMilli() + r.gates[0].ahead.Load(), looked: r.looked}
 	for i, s := range r.gates {
 		data.runs[i] = s.server.now.Load()
 	}
@@ -175,6 +195,7 @@ func (r *interleaveRig) Restore(saved interleave.Saved) {
 	if err := refillScript.Run(context.Background(), r.admin, nil, data.packed).Err(); err != nil && err != redis.Nil {
 		r.t.Errorf("refill: %v", err)
 	}
+	r.looked = data.looked
 	for i, s := range r.gates {
 		// The clock must not go back by what a millisecond hides.
 		s.ahead.Store(data.now + 2 - time.Now().UnixMilli())
@@ -202,14 +223,15 @@ func (r *interleaveRig) digest(contents map[string]any, data *database) string {
 	for i := range r.gates {
 		fmt.Fprintf(&text, "gate knows %t %d\n", data.runs[i].changed, ticksFrom(data.now, data.runs[i].since/1000))
 	}
+	r.digestLook(&text, contents, data)
 	names := make([]string, 0, len(contents))
 	for name := range contents {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if strings.HasSuffix(name, ":epoch") {
-			continue // its names are drawn; the gates know them
+		if strings.HasSuffix(name, ":epoch") || strings.Contains(name, ":x:"+freshCalls) {
+			continue // the gates know what epochs are called; and nobody asks for these
 		}
 		text.WriteString(name)
 		text.WriteByte('\n')
@@ -232,6 +254,21 @@ func (r *interleaveRig) digest(contents map[string]any, data *database) string {
 	return text.String()
 }
 
+// digestLook is a look that is under way, and how it stands to what the slot knows.
+func (r *interleaveRig) digestLook(text *strings.Builder, contents map[string]any, data *database) {
+	look := data.looked
+	if look.At == 0 {
+		return
+	}
+	applied, born := int64(0), int64(0)
+	if v := strings.Split(pairs(contents[r.gates[0].keys.Slot("lessons", "lesson-1").State])["v"], "|"); len(v) > 6 {
+		applied, _ = strconv.ParseInt(v[2], 10, 64)
+		born, _ = strconv.ParseInt(v[6], 10, 64)
+	}
+	fmt.Fprintf(text, "look: known %t, %d open, %d admitted, %d refunded, newer %t, of this life %t, of this run %t\n",
+		look.Known, look.Open, look.Admitted, look.Refunded, look.At > applied, look.Born == born, look.At >= data.runs[0].since)
+}
+
 // digestField leaves out of a slot's field what only counts or dates: the version and
 // life of the slot, and when a hold was taken.
 func digestField(key, value string, data *database) string {
@@ -242,6 +279,8 @@ func digestField(key, value string, data *database) string {
 	case strings.HasPrefix(key, "h:") && len(parts) > 9:
 		parts[3] = ""
 		return strings.Join(parts, "|")
+	case key == "v" && len(parts) > 4: // what is left plans looks, which cases make as they like
+		return strings.Join([]string{parts[0], parts[1], strconv.FormatBool(parts[4] != "")}, "|")
 	case key == "r":
 		return strconv.FormatBool(value == data.runs[0].id)
 	}
@@ -250,16 +289,8 @@ func digestField(key, value string, data *database) string {
 
 var long = regexp.MustCompile(`\d{13,16}`)
 
-// relative writes times as ticks from now. Among those in microseconds, which order
-// looks, it keeps the order.
+// relative writes times as ticks from now.
 func relative(text string, now int64) string {
-	var order []string
-	for _, number := range long.FindAllString(text, -1) {
-		if len(number) == 16 && number < "3" && !slices.Contains(order, number) {
-			order = append(order, number)
-		}
-	}
-	slices.Sort(order)
 	return long.ReplaceAllStringFunc(text, func(number string) string {
 		n, _ := strconv.ParseInt(number, 10, 64)
 		switch {
@@ -267,8 +298,6 @@ func relative(text string, now int64) string {
 			return "c"
 		case n >= keptZone:
 			return "k"
-		case len(number) == 16:
-			return fmt.Sprintf("%d#%d", ticksFrom(now, n/1000), slices.Index(order, number))
 		}
 		return strconv.Itoa(ticksFrom(now, n))
 	})

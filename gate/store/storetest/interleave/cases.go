@@ -7,9 +7,17 @@ import (
 
 // Run explores the cases: those that take seconds, or with SLOTGATE_MODEL=full all.
 func Run(t *testing.T, open Open) {
-	cases := Cases()
+	runCases(t, open, Cases(), LargeCases())
+}
+
+// RunFragile does the same with cases of a store that is Fragile.
+func RunFragile(t *testing.T, open Open) {
+	runCases(t, open, Fragiles(), LargeFragiles())
+}
+
+func runCases(t *testing.T, open Open, cases, large []Case) {
 	if os.Getenv("SLOTGATE_MODEL") == "full" {
-		cases = append(cases, LargeCases()...)
+		cases = append(cases, large...)
 	}
 	for _, c := range cases {
 		t.Run(c.String(), func(t *testing.T) {
@@ -57,6 +65,24 @@ func Cases() []Case {
 			OnePerSubject: true, Unique: true, Checks: true, Copies: true},
 		&Bookings{Name: "cancel of nothing, late", Requests: []Request{book("a", "ann"), cancel("ann")}, Capacity: 1,
 			OnePerSubject: true, Unique: true, Idempotent: true, Late: true},
+		&Outages{Name: "away", Requests: 2, Capacity: 1, Away: true},
+	}
+}
+
+// Fragiles are small cases of a store that can come back with other data.
+func Fragiles() []Case {
+	return []Case{
+		&Outages{Name: "emptied, silent gates", Requests: 2, Capacity: 1, Emptied: true, Silent: true},
+		&Outages{Name: "a replica behind, silent gates", Requests: 2, Capacity: 1, Behind: true, Silent: true},
+	}
+}
+
+// LargeFragiles are larger ones.
+func LargeFragiles() []Case {
+	return []Case{
+		&Outages{Name: "emptied", Requests: 2, Capacity: 1, Emptied: true},
+		&Outages{Name: "a replica behind", Requests: 2, Capacity: 1, Behind: true},
+		&Outages{Name: "away or emptied", Requests: 2, Capacity: 1, Away: true, Emptied: true},
 	}
 }
 
@@ -79,6 +105,7 @@ func LargeCases() []Case {
 			OnePerSubject: true, Unique: true, Idempotent: true, Late: true},
 		&Bookings{Name: "retry, other, long leases", Requests: other, Capacity: 1,
 			OnePerSubject: true, Unique: true, Dies: true, Lease: 2, TTL: 3},
+		&Outages{Name: "away, three requests", Requests: 3, Capacity: 1, Away: true},
 		&Bookings{Name: "retry, other, two keys of one subject", Requests: []Request{retry[0], retry[1], book("c", "ann"), other[2]}, Capacity: 2,
 			Unique: true},
 	}

@@ -26,6 +26,10 @@ type Rig interface {
 	// with the same number it is a copy of the same call.
 	Decide(gate int, d *store.Decide, number int, copy Copy) (store.Decided, error)
 	Advance(d time.Duration)
+	// Look begins a look at truth, and Apply ends the one that was begun last, whatever
+	// r says of where it stood: that is put back with the store.
+	Look(gate int, l *store.Look) (store.Looked, error)
+	Apply(gate int, r *store.Reading) (store.Applied, error)
 
 	// Save tells where the store stands, and what it knows of the keys of calls.
 	Save(keys []*store.Decide) Saved
