@@ -95,7 +95,9 @@ func (s *Store) cluster(o *redis.ClusterOptions) *redis.ClusterClient {
 		client.AddHook(&nodeHook{store: s, server: one, client: client})
 		return client
 	}
-	return redis.NewClusterClient(o)
+	client := redis.NewClusterClient(o)
+	client.ReloadState(context.Background()) // so that a call need not do it in its time
+	return client
 }
 
 // greet asks a new connection for the server's run before anything else is sent.

@@ -13,7 +13,7 @@ import (
 const (
 	// listenCheck is how long the notices may be silent before the connection is
 	// asked whether it is still there.
-	listenCheck = 10 * time.Second
+	listenCheck = 2 * time.Second
 	// secretCheck is how often the store is asked whether it still has the secret.
 	secretCheck  = time.Minute
 	firstRedial  = 50 * time.Millisecond
@@ -49,21 +49,12 @@ func (s *Store) hear(ctx context.Context) (heard bool) {
 	subscription := s.client.Subscribe(ctx, s.keys.Channel())
 	defer subscription.Close()
 	defer context.AfterFunc(ctx, func() { subscription.Close() })()
-	asked := false
 	var checked time.Time
 	for {
-		message, err := subscription.ReceiveTimeout(ctx, listenCheck)
-		var network net.Error
-		if errors.As(err, &network) && network.Timeout() && !asked {
-			asked = true
-			if subscription.Ping(ctx) == nil {
-				continue
-			}
-		}
+		message, err := nextMessage(ctx, subscription)
 		if err != nil {
 			return heard
 		}
-		asked = false
 		if time.Since(checked) > secretCheck {
 			checked = time.Now()
 			s.checkSecret(ctx)
@@ -77,4 +68,14 @@ func (s *Store) hear(ctx context.Context) (heard bool) {
 			s.watches.fire(m.Payload)
 		}
 	}
+}
+
+// nextMessage asks whether the other side is still there when it is silent for long.
+func nextMessage(ctx context.Context, subscription *redis.PubSub) (any, error) {
+	message, err := subscription.ReceiveTimeout(ctx, listenCheck)
+	var network net.Error
+	if errors.As(err, &network) && network.Timeout() && subscription.Ping(ctx) == nil {
+		return subscription.ReceiveTimeout(ctx, listenCheck)
+	}
+	return message, err
 }

@@ -172,3 +172,57 @@ func TestCallsWhileAHashSlotIsMoved(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// lineOf is what a node of a cluster lists of one.
+func lineOf(node *redis.Client, of *testbed.RedisServer) []string {
+	nodes, _ := node.ClusterNodes(context.Background()).Result() // nothing where it fails
+	for line := range strings.Lines(nodes) {
+		if fields := strings.Fields(line); strings.HasPrefix(fields[1], of.Addr()+"@") {
+			return fields
+		}
+	}
+	return make([]string, 8)
+}
+
+func listsMaster(node *redis.Client, of *testbed.RedisServer) bool {
+	return strings.TrimPrefix(lineOf(node, of)[2], "myself,") == "master"
+}
+
+// A master that is new takes hash slots, the lowest of another's among them: nothing
+// has been lost.
+func TestANewMasterEndsNoRun(t *testing.T) {
+	cluster := testbed.Cluster(t)
+	s := openStore(t, "", byCluster(cluster))
+	before := s.tellAll(t)
+	masters := cluster.Masters()
+	fresh := cluster.Partner(masters[0])
+	at := func(node *testbed.RedisServer) *redis.Client {
+		client := redis.NewClient(&redis.Options{Addr: node.Addr(), PoolSize: 1})
+		t.Cleanup(func() { client.Close() })
+		return client
+	}
+	atFresh, atOthers := at(fresh), []*redis.Client{at(masters[0]), at(masters[1]), at(masters[2])}
+	_, bus, _ := strings.Cut(lineOf(atOthers[0], masters[0])[1], "@")
+	host, port, _ := strings.Cut(masters[0].Addr(), ":")
+	do(t, atFresh, "CLUSTER", "RESET", "SOFT")
+	do(t, atFresh, "CLUSTER", "MEET", host, port, strings.Split(bus, ",")[0])
+	eventually(t, "the new master", func() bool {
+		for i, other := range atOthers {
+			if !listsMaster(other, fresh) || !listsMaster(atFresh, masters[i]) {
+				return false
+			}
+		}
+		info, err := atFresh.ClusterInfo(context.Background()).Result()
+		return err == nil && strings.Contains(info, "cluster_state:ok")
+	})
+	cluster.Reshard(fresh, 0, 1, 2)
+	s.checkRun(t.Context())
+	for slot, want := range map[int]string{3: before[0].run, lowest[1]: before[1].run, lowest[2]: before[2].run} {
+		if got := s.tellOf(t, slot); got.run != want || got.changed {
+			t.Errorf("hash slot %d is told %+v, want %s", slot, got, want)
+		}
+	}
+	if got := s.tellOf(t, 0); got.changed || slices.Contains([]string{before[0].run, before[1].run, before[2].run}, got.run) {
+		t.Errorf("the new master's scripts are told %+v", got)
+	}
+}

@@ -199,12 +199,7 @@ func (s *sentinels) hear(ctx context.Context, client *redis.SentinelClient) (hea
 	defer subscription.Close()
 	defer context.AfterFunc(ctx, func() { subscription.Close() })()
 	for {
-		_, err := subscription.ReceiveTimeout(ctx, listenCheck)
-		var network net.Error
-		if errors.As(err, &network) && network.Timeout() && subscription.Ping(ctx) == nil {
-			continue
-		}
-		if err != nil {
+		if _, err := nextMessage(ctx, subscription); err != nil {
 			return heard
 		}
 		heard = true
