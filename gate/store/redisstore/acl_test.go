@@ -256,6 +256,34 @@ func TestTheACLLinesOfSentinels(t *testing.T) {
 	}
 }
 
+// The README's line for programs that read the outbox permits what luascripts/keys.go
+// has them do.
+func TestTheACLLineOfAConsumer(t *testing.T) {
+	readme, err := os.ReadFile(aclFile(t, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile("`user billing on >… ([^`]+)`").FindSubmatch(readme)
+	if line == nil {
+		t.Fatal("the README has no such line")
+	}
+	server := testbed.Redis(t)
+	stocked(t, server.Addr(), "slotgate", "lessons")
+	words := []any{"ACL", "SETUSER", "billing", "on", ">secret"}
+	for _, word := range strings.Fields(string(line[1])) {
+		words = append(words, word)
+	}
+	do(t, rawClient(t, server.Addr()), words...)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "billing", Password: "secret"})
+	defer client.Close()
+	const outbox = "slotgate:o:{lessons}"
+	do(t, client, "XGROUP", "CREATE", outbox, "billing", "0", "MKSTREAM")
+	do(t, client, "XREADGROUP", "GROUP", "billing", "worker-1", "COUNT", "100", "STREAMS", outbox, ">")
+	do(t, client, "XACK", outbox, "billing", "1-1")
+	do(t, client, "XAUTOCLAIM", outbox, "billing", "worker-2", "60000", "0-0")
+	denied(t, client)
+}
+
 // Another prefix is another line.
 func TestTheACLLineNamesTheDefaultPrefix(t *testing.T) {
 	keys := luascripts.Keys{Prefix: "slotgate"}

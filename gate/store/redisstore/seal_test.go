@@ -110,15 +110,17 @@ func dump(t *testing.T, addr string) []byte {
 	return data
 }
 
-func TestNothingOfClientsCanBeReadInTheStore(t *testing.T) {
-	readable := func(data []byte) (texts []string) {
-		for _, text := range []string{secretSubject, secretReference, secretAnswer} {
-			if bytes.Contains(data, []byte(text)) || bytes.Contains(data, []byte(base64.RawStdEncoding.EncodeToString([]byte(text)))) {
-				texts = append(texts, text)
-			}
+// readable are those of the confidential texts that can be read in the data.
+func readable(data []byte) (texts []string) {
+	for _, text := range []string{secretSubject, secretReference, secretAnswer} {
+		if bytes.Contains(data, []byte(text)) || bytes.Contains(data, []byte(base64.RawStdEncoding.EncodeToString([]byte(text)))) {
+			texts = append(texts, text)
 		}
-		return texts
 	}
+	return texts
+}
+
+func TestNothingOfClientsCanBeReadInTheStore(t *testing.T) {
 	open := testbed.Redis(t)
 	confidential(t, openStore(t, open.Addr(), withKeys("")))
 	if got := readable(dump(t, open.Addr())); len(got) != 3 {
@@ -205,6 +207,24 @@ func TestKeysAreRotated(t *testing.T) {
 				t.Errorf("warned %d times: %s", said, &log)
 			}
 		})
+	}
+}
+
+func TestAClusterIsSealed(t *testing.T) {
+	cluster := testbed.Cluster(t)
+	onCluster := func(o *Options) { o.Mode, o.Addresses = Cluster, cluster.Addrs() }
+	booked := confidential(t, openStore(t, "", onCluster, withKeys(encryptKeys[0])))
+	whole := shown{decision.Replay, secretAnswer, secretSubject, secretReference, true}
+	if got := show(t, openStore(t, "", onCluster, withKeys(encryptKeys[1], encryptKeys[0])), booked); got != whole {
+		t.Errorf("after a rotation: %+v", got)
+	}
+	if got := show(t, openStore(t, "", onCluster, withKeys(encryptKeys[1])), booked); got != (shown{verdict: decision.KeyDone}) {
+		t.Errorf("without the key: %+v", got)
+	}
+	for _, node := range cluster.Masters() {
+		if got := readable(dump(t, node.Addr())); got != nil {
+			t.Errorf("%q can be read", got)
+		}
 	}
 }
 
