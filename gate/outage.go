@@ -100,7 +100,7 @@ func (j *journey) passThrough(g *grant) *Reply {
 	if passing != nil {
 		j.gate.back.End(passing, s, j.outage.maybe)
 	} else {
-		j.gate.backlog.Add(s)
+		j.gate.backlog.AddUnseen(s)
 	}
 	return reply
 }

@@ -2,9 +2,7 @@ package degrade
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -19,18 +17,12 @@ const (
 	// maxAnswers bytes of answers wait at most. Later settlements do without:
 	// that units are taken matters more than a replay's body.
 	maxAnswers = maxWaiting / 2
-
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = 2 * time.Second
-	// maxMisread is how often a settlement may get an answer that makes no sense
-	// before the ones behind it go first.
-	maxMisread = 3
 )
 
-// Backlog holds the settlements that the store did not take, in order, and
-// retries them one by one until it does. It is bounded: when full, the oldest
-// stay and a new one is refused and counted. With a journal it outlives the
-// process.
+// Backlog holds the settlements that the store did not take, and retries them until
+// it does: those of one slot, or of one key without a slot, in their order. It is
+// bounded: when full, the oldest stay and a new one is refused and counted. With a
+// journal it outlives the process.
 type Backlog struct {
 	settle  func(context.Context, *store.Settle) (store.Settled, error)
 	settled func(*store.Settle, store.Settled)
@@ -38,13 +30,13 @@ type Backlog struct {
 	journal *journal // nil: memory only
 
 	mu      sync.Mutex
-	waiting []*entry
+	lanes   [lanes]lane
+	waiting int // in all lanes
+	owed    int // of these, unseen ones that were never set aside
 	bytes   int64
 	answers int64 // bytes of answers
 	lost    int64
 	bare    int64
-	wake    chan struct{}
-	hurry   chan struct{}
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -55,6 +47,8 @@ type entry struct {
 	settle *store.Settle
 	size   int64  // about what it takes in memory; its record is smaller
 	seq    uint64 // its place in the journal
+	unseen bool   // of a request that the store does not know
+	odd    bool   // was set aside once
 }
 
 func newEntry(s *store.Settle, seq uint64) *entry {
@@ -100,20 +94,34 @@ func OpenBacklog(
 func startBacklog(b *Backlog) *Backlog {
 	var ctx context.Context
 	ctx, b.stop = context.WithCancel(context.Background())
-	b.wake, b.hurry, b.stopped = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
-	go b.run(ctx)
+	b.stopped = make(chan struct{})
+	var running sync.WaitGroup
+	for i := range b.lanes {
+		l := &b.lanes[i]
+		l.wake, l.hurry = make(chan struct{}, 1), make(chan struct{}, 1)
+		running.Go(func() { b.run(ctx, l) })
+	}
+	go func() {
+		defer close(b.stopped)
+		running.Wait()
+	}()
 	return b
 }
 
 // Add takes a settlement over; false when there is no room for it. With a journal
 // it returns when the settlement is on disk, or after a second at most: a disk
 // that fails or hangs holds nobody up, and the settlement waits in memory.
-func (b *Backlog) Add(s *store.Settle) bool {
-	written, ok := b.take(s)
+func (b *Backlog) Add(s *store.Settle) bool { return b.add(s, false) }
+
+// AddUnseen is Add for a request that the store does not know: until it is settled the
+// store's counters lack it (Owed).
+func (b *Backlog) AddUnseen(s *store.Settle) bool { return b.add(s, true) }
+
+func (b *Backlog) add(s *store.Settle, unseen bool) bool {
+	written, ok := b.take(s, unseen)
 	if !ok {
 		return false
 	}
-	signal(b.wake)
 	if b.journal != nil {
 		b.journal.await(written)
 	}
@@ -122,15 +130,14 @@ func (b *Backlog) Add(s *store.Settle) bool {
 
 // AddAll takes settlements over, as far as there is room for them. It does not wait
 // for the disk.
-func (b *Backlog) AddAll(list []*store.Settle) {
+func (b *Backlog) AddAll(list []*store.Settle, unseen bool) {
 	for _, s := range list {
-		b.take(s)
+		b.take(s, unseen)
 	}
-	signal(b.wake)
 }
 
-// take puts a settlement at the end, in the journal too.
-func (b *Backlog) take(s *store.Settle) (written *batch, ok bool) {
+// take puts a settlement at the end of its lane, in the journal too.
+func (b *Backlog) take(s *store.Settle, unseen bool) (written *batch, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.answers+int64(len(s.Answer)) > maxAnswers {
@@ -141,30 +148,42 @@ func (b *Backlog) take(s *store.Settle) (written *batch, ok bool) {
 		}
 	}
 	e := newEntry(s, 0)
-	if len(b.waiting) >= maxBacklog || b.bytes+e.size > maxWaiting {
+	e.unseen = unseen
+	if b.waiting >= maxBacklog || b.bytes+e.size > maxWaiting {
 		if b.lost++; powerOfTwo(b.lost) {
-			b.log.Warn("settlement lost: too many wait for the store", "lost", b.lost, "waiting", len(b.waiting))
+			b.log.Warn("settlement lost: too many wait for the store", "lost", b.lost, "waiting", b.waiting)
 		}
 		return nil, false
 	}
-	b.push(e)
+	l := b.push(e)
 	if b.journal != nil {
 		written = b.journal.add(e)
 	}
+	signal(l.wake)
 	return written, true
 }
 
-func (b *Backlog) push(e *entry) {
-	b.waiting = append(b.waiting, e)
+func (b *Backlog) push(e *entry) *lane {
+	l := &b.lanes[laneOf(e.settle)]
+	l.waiting = append(l.waiting, e)
+	b.waiting++
+	if e.unseen {
+		b.owed++
+	}
 	b.bytes += e.size
 	b.answers += int64(len(e.settle.Answer))
+	return l
 }
 
 // powerOfTwo is true of 1, 2, 4, 8, …: an outage must not flood the log.
 func powerOfTwo(n int64) bool { return n&(n-1) == 0 }
 
-// Retry tries the oldest again now, not when its pause ends.
-func (b *Backlog) Retry() { signal(b.hurry) }
+// Retry tries the oldest again now, not when their pauses end.
+func (b *Backlog) Retry() {
+	for i := range b.lanes {
+		signal(b.lanes[i].hurry)
+	}
+}
 
 // signal leaves a token in a channel that has room for one.
 func signal(c chan struct{}) {
@@ -178,7 +197,15 @@ func signal(c chan struct{}) {
 func (b *Backlog) Len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.waiting)
+	return b.waiting
+}
+
+// Owed is how many of them are of requests that the store does not know, except those
+// that it has answered as no store of ours does.
+func (b *Backlog) Owed() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.owed
 }
 
 // Lost is how many settlements found no room.
@@ -213,78 +240,10 @@ func (b *Backlog) Close(ctx context.Context) int {
 		select {
 		case <-ctx.Done():
 			return b.Len()
+		case <-b.stopped: // a second call
+			return b.Len()
 		case <-tick.C:
 		}
 	}
 	return 0
-}
-
-func (b *Backlog) run(ctx context.Context) {
-	defer close(b.stopped)
-	delay, misread := firstRetry, 0
-	for {
-		next := b.head()
-		if next == nil {
-			select {
-			case <-ctx.Done():
-				return
-			case <-b.wake:
-			}
-			continue
-		}
-		result, err := b.settle(ctx, next.settle)
-		if err == nil {
-			b.pop()
-			b.settled(next.settle, result)
-			delay, misread = firstRetry, 0
-			continue
-		}
-		var failure *store.Error
-		if errors.As(err, &failure) && failure.Kind == store.KindReply {
-			if misread++; misread >= maxMisread {
-				b.requeue()
-				misread = 0
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-b.hurry:
-			delay = firstRetry
-		case <-time.After(delay/2 + rand.N(delay/2)):
-			delay = min(2*delay, lastRetry)
-		}
-	}
-}
-
-func (b *Backlog) head() *entry {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.waiting) == 0 {
-		return nil
-	}
-	return b.waiting[0]
-}
-
-func (b *Backlog) pop() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	e := b.waiting[0]
-	b.waiting[0] = nil
-	b.waiting = b.waiting[1:]
-	if len(b.waiting) == 0 {
-		b.waiting = nil
-	}
-	b.bytes -= e.size
-	b.answers -= int64(len(e.settle.Answer))
-	if b.journal != nil {
-		b.journal.done(e)
-	}
-}
-
-// requeue moves the head to the end.
-func (b *Backlog) requeue() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.waiting = append(b.waiting[1:], b.waiting[0])
 }

@@ -396,8 +396,8 @@ func TestAJournalIsSealed(t *testing.T) {
 			if i == 0 {
 				b.Add(s)
 			}
-			if b.Len() != 1 || !reflect.DeepEqual(b.head().settle, s) {
-				t.Errorf("%s: waiting is %d, %+v", step.name, b.Len(), b.head())
+			if b.Len() != 1 || !reflect.DeepEqual(b.head(&b.lanes[laneOf(s)]).settle, s) {
+				t.Errorf("%s: waiting is %d, %+v", step.name, b.Len(), b.head(&b.lanes[laneOf(s)]))
 			}
 			closed(b)
 		}

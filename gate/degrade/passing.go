@@ -3,6 +3,8 @@ package degrade
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/slotgate/slotgate/gate/store"
@@ -78,7 +80,10 @@ func (r *Recovery) End(p *Passing, s *store.Settle, seen bool) {
 		p.ended, settle, pending = s, false, false
 	}
 	r.mu.Unlock()
-	if settle {
+	switch {
+	case settle && pending:
+		r.backlog.AddUnseen(s)
+	case settle:
 		r.backlog.Add(s)
 	}
 	if pending {
@@ -102,34 +107,86 @@ func (r *Recovery) isPending(p *Passing) bool {
 // touchAll marks every touched slot that is not marked, or has requests that are
 // not registered, or whose mark grows old. It returns false when the store fails.
 func (r *Recovery) touchAll(ctx context.Context) bool {
-	for {
+	return together(r.untouched(), func() error {
 		slot, t, passing := r.nextTouch()
 		if slot == nil {
-			return true
+			return errDone
 		}
-		if err := r.guard.call("touch", func() error { return r.guard.Store.Touch(ctx, t) }); err != nil {
-			return false
-		}
-		r.noteTouched(slot, passing)
+		err := r.guard.call("touch", func() error { return r.guard.Store.Touch(ctx, t) })
+		r.noteTouched(slot, passing, err)
+		return err
+	}) == nil
+}
+
+// errDone: there is nothing more to do.
+var errDone = errors.New("done")
+
+// together repeats a step, at several places at once, until it says errDone everywhere
+// or fails anywhere, and returns that failure. size is about how many steps there are.
+func together(size int, step func() error) error {
+	var failure atomic.Pointer[error]
+	var steps sync.WaitGroup
+	for range min(size, touchers) {
+		steps.Go(func() {
+			for failure.Load() == nil {
+				switch err := step(); {
+				case errors.Is(err, errDone):
+					return
+				case err != nil:
+					failure.CompareAndSwap(nil, &err)
+				}
+			}
+		})
 	}
+	steps.Wait()
+	if err := failure.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// untouched counts the slots for nextTouch.
+func (r *Recovery) untouched() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	lease := r.lease()
+	for _, slot := range r.touched {
+		if slot.isDue(lease) {
+			n++
+		}
+	}
+	return n
+}
+
+// lease is for how long slots are marked: the more there are, the longer a round takes.
+// r.mu is held.
+func (r *Recovery) lease() time.Duration {
+	return touchLease + time.Duration(len(r.touched))*touchShare
+}
+
+func (s *touchedSlot) isDue(lease time.Duration) bool {
+	return !s.underWay && (len(s.pending) > 0 || time.Since(s.marked) >= lease/3)
 }
 
 func (r *Recovery) nextTouch() (*touchedSlot, *store.Touch, []*Passing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	lease := r.lease()
 	for _, slot := range r.touched {
-		if len(slot.pending) == 0 && time.Since(slot.marked) < touchRenew {
+		if !slot.isDue(lease) {
 			continue
 		}
-		t := &store.Touch{Gate: r.gate, Query: slot.query, Lease: touchLease}
+		slot.underWay = true
+		t := &store.Touch{Gate: r.gate, Query: slot.query, Lease: lease}
 		var passing []*Passing
 		for _, p := range slot.pending {
 			p.sent = true
-			p.forced.Lease = max(0, time.Until(p.ends))
+			forced := p.forced
+			forced.Lease = max(0, time.Until(p.ends))
 			if p.ended != nil {
-				p.forced.Lease = 0 // nobody waits for it any more
+				forced.Lease = 0 // nobody waits for it any more
 			}
-			t.Forced = append(t.Forced, p.forced)
+			t.Forced = append(t.Forced, forced)
 			passing = append(passing, p)
 		}
 		return slot, t, passing
@@ -137,18 +194,21 @@ func (r *Recovery) nextTouch() (*touchedSlot, *store.Touch, []*Passing) {
 	return nil, nil, nil
 }
 
-func (r *Recovery) noteTouched(slot *touchedSlot, passing []*Passing) {
+func (r *Recovery) noteTouched(slot *touchedSlot, passing []*Passing, err error) {
 	var ended []*store.Settle
 	r.mu.Lock()
-	slot.marked = time.Now()
-	for _, p := range passing {
-		delete(slot.pending, p.forced.ID)
-		if p.ended != nil {
-			ended = append(ended, p.ended)
+	slot.underWay = false
+	if err == nil {
+		slot.marked = time.Now()
+		for _, p := range passing {
+			delete(slot.pending, p.forced.ID)
+			if p.ended != nil {
+				ended = append(ended, p.ended)
+			}
 		}
 	}
 	r.mu.Unlock()
-	r.backlog.AddAll(ended) // nobody was promised that they are in the journal
+	r.backlog.AddAll(ended, true) // nobody was promised that they are in the journal
 }
 
 func (r *Recovery) hasTouched() bool {

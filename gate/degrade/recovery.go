@@ -12,10 +12,12 @@ import (
 )
 
 const (
-	// touchLease is how long a mark stands without being renewed, for a gate that
-	// dies on its way back.
+	// touchLease, and touchShare for each touched slot, is how long a mark stands without
+	// being renewed, for a gate that dies on its way back. It is renewed after a third.
 	touchLease = 10 * time.Second
-	touchRenew = 3 * time.Second
+	touchShare = 20 * time.Millisecond
+	// touchers is how many slots are marked at once.
+	touchers = 16
 	// maxTouched bounds the slots that one outage may touch.
 	maxTouched = 65536
 
@@ -67,6 +69,8 @@ type touchedSlot struct {
 	query   store.SlotQuery
 	pending map[string]*Passing // unanswered, and not yet registered in the store
 	marked  time.Time           // zero: not yet
+	// underWay: it is being marked.
+	underWay bool
 }
 
 // NewRecovery starts watching over guard. What it has to settle goes through
@@ -223,7 +227,7 @@ func (r *Recovery) comeBack(ctx context.Context) bool {
 			return r.backOff()
 		}
 		r.setFlushing(true)
-		if r.backlog.Len() <= fewLeft {
+		if r.backlog.Owed() <= fewLeft {
 			break
 		}
 		if r.guard.State() != 0 || !pause(ctx, lookAgain) {
@@ -275,7 +279,7 @@ func (r *Recovery) setFlushing(on bool) {
 func (r *Recovery) finish() (slots []store.SlotQuery, done bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.backlog.Len() > 0 {
+	if r.backlog.Owed() > 0 {
 		return nil, false
 	}
 	for _, slot := range r.touched {
@@ -295,11 +299,16 @@ func (r *Recovery) finish() (slots []store.SlotQuery, done bool) {
 
 // resume ends the marks. One that cannot be ended ends by its lease.
 func (r *Recovery) resume(ctx context.Context, slots []store.SlotQuery) {
-	for _, q := range slots {
-		if err := r.guard.Store.Resume(ctx, q, r.gate); err != nil {
-			r.log.Warn("a touched slot stays marked for a few seconds", "pool", q.Pool, "error", err)
-			return
+	var next atomic.Int64
+	failure := together(len(slots), func() error {
+		i := int(next.Add(1)) - 1
+		if i >= len(slots) {
+			return errDone
 		}
+		return r.guard.Store.Resume(ctx, slots[i], r.gate)
+	})
+	if failure != nil {
+		r.log.Warn("touched slots stay marked for a few seconds", "error", failure)
 	}
 }
 

@@ -24,6 +24,8 @@ type diary struct {
 	fails map[string]int // so many calls of a kind fail although it is up
 	lines []string
 	runs  runs
+	slow  time.Duration // each call takes so long, however many there are
+	odd   string        // a settlement that is not understood
 }
 
 // runs is a watch on the run of a store; nil never fires.
@@ -33,6 +35,7 @@ func (r runs) C() <-chan struct{} { return r }
 func (r runs) Close()             {}
 
 func (s *diary) note(op, what string) error {
+	time.Sleep(s.slow)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fails[op] > 0 {
@@ -69,6 +72,9 @@ func (s *diary) Decide(context.Context, *store.Decide) (store.Decided, error) {
 }
 
 func (s *diary) Settle(_ context.Context, t *store.Settle) (store.Settled, error) {
+	if t.ID == s.odd {
+		return store.Settled{}, &store.Error{Op: "settle", Kind: store.KindReply, Err: errors.New("what?")}
+	}
 	return store.Settled{Applied: true}, s.note("settle", t.ID+" "+t.Outcome.String())
 }
 
@@ -176,6 +182,81 @@ func TestAStoreThatFailsAgainOnTheWayBack(t *testing.T) {
 			if want := []string{"touch", "settle", "resume"}[i/5]; !strings.HasPrefix(line, want) {
 				t.Fatalf("line %d is %q, want a %s: %v", i, line, want, got)
 			}
+		}
+	})
+}
+
+func TestAStoreThatIsSlowButAnswersIsComeBackTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, s := out(t)
+		s.slow = 80 * time.Millisecond
+		const slots, rate = 1000, 100 // touched so far, and requests a second that go on passing
+		for i := range slots {
+			slot := fmt.Sprint(i)
+			r.End(pass(r, slot, "before-"+slot), settledOn(slot, "before-"+slot), false)
+		}
+		s.set(false)
+		began := time.Now()
+		for i := 0; !r.Ready(); i++ {
+			if time.Since(began) > time.Minute {
+				t.Fatalf("still away after %v: %d settlements wait", time.Since(began), r.backlog.Len())
+			}
+			slot := fmt.Sprint(i % slots)
+			r.End(pass(r, slot, fmt.Sprint("while-", i)), settledOn(slot, fmt.Sprint("while-", i)), false)
+			time.Sleep(time.Second / rate)
+		}
+		t.Logf("back after %v", time.Since(began))
+		if lost := r.backlog.Lost(); lost > 0 {
+			t.Errorf("%d settlements were lost", lost)
+		}
+		time.Sleep(time.Minute)
+		if n := r.backlog.Len(); n > 0 {
+			t.Errorf("%d settlements still wait", n)
+		}
+		// Marked, and the booking that ended before the mark settled only then.
+		marked, seen := map[string]bool{}, 0
+		for _, line := range s.said() {
+			word := strings.Fields(line)
+			switch {
+			case word[0] == "touch":
+				marked[word[1]] = true
+			case word[0] == "settle" && strings.HasPrefix(word[1], "before-"):
+				if seen++; !marked[strings.TrimPrefix(word[1], "before-")] {
+					t.Fatalf("%q before the slot was marked", line)
+				}
+			}
+		}
+		if seen != slots {
+			t.Errorf("%d of %d were settled", seen, slots)
+		}
+	})
+}
+
+func settledOn(slot, id string) *store.Settle {
+	s := settled(id, rules.Booked)
+	s.Slot = slot
+	return s
+}
+
+func TestASettlementThatIsNotUnderstoodKeepsNobodyFromTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, s := out(t)
+		s.odd = "odd"
+		for _, id := range []string{"odd", "even"} {
+			r.End(pass(r, "1", id), settledOn("1", id), false)
+		}
+		s.set(false)
+		time.Sleep(5 * time.Second)
+		if r.Away() || r.backlog.Len() != 1 || r.backlog.Owed() != 0 {
+			t.Fatalf("away %v, %d wait, %d of them not set aside", r.Away(), r.backlog.Len(), r.backlog.Owed())
+		}
+		if got := s.said(); got[len(got)-1] != "resume 1" || !slices.Contains(got, "settle even booked") {
+			t.Fatalf("said %v", got)
+		}
+		s.odd = "" // a newer version has taken over
+		time.Sleep(2 * oddRetry)
+		if n := r.backlog.Len(); n != 0 {
+			t.Fatalf("%d wait", n)
 		}
 	})
 }

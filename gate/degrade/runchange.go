@@ -53,7 +53,7 @@ func (r *Recovery) Ended(p *Passing, s *store.Settle) {
 	}
 	r.mu.Unlock()
 	if again {
-		r.backlog.AddAll([]*store.Settle{s})
+		r.backlog.AddAll([]*store.Settle{s}, false)
 	}
 }
 
@@ -100,7 +100,7 @@ func (r *Recovery) runChanged() {
 	r.mu.Unlock()
 	r.log.Warn("the store's data may lack what it was told last: telling it again",
 		"settlements", len(last), "slots", touched)
-	r.backlog.AddAll(again)
+	r.backlog.AddAll(again, true)
 	r.nudge()
 }
 
