@@ -54,6 +54,55 @@
 // its old shard's run and is believed. That any shard has changed is noted on all, so
 // that slots which no shard knows count as learned.
 //
+// # Cluster
+//
+// (design 3.7) A slot and all of its own has one hash tag; a key, a limit, what a subject
+// has in a pool, a pool's index, looks and outbox each have another. So a call takes
+// several steps there, each one script on one shard, made of the same parts that a single
+// call runs elsewhere:
+//
+//   - Decide claims the key, which fixes the hold; charges the limits; counts the hold for
+//     its subject in the pool (max_per_subject); asks the slot. What was taken is given
+//     back when a later step refuses, and twins are woken. Where the key or a limit refuses,
+//     or the id may have been here, the slot is looked at all the same: what it knows of
+//     the id goes first. Two steps for a booking with a key, three to six with limits and
+//     max_per_subject, one more for a refusal.
+//   - Settle writes the reference, which alone means nothing, then settles the slot, then
+//     the key (H20), then tells the pool.
+//   - Touch marks the slot and takes forced holds, then claims their keys, then tells the
+//     pool.
+//
+// A gate may die between any two steps, and each step may be repeated or arrive late:
+// nothing is oversold or forwarded twice. A claim that is left is waited out by its lease,
+// after which the outcome is unknown: with RetryUnknown the next request finds the hold
+// booked and forwards nothing (H21), or gone, and takes a new one (H22); without, it is
+// unknown for the key's ttl though nothing may have been forwarded. What is left counted in
+// a pool goes with the hold's time. A settlement or touch that fails on the way is finished
+// by the same call made again; what a dead gate did not tell the pool of bookings is told
+// from the ledgers.
+//
+// What differs from one server, for a moment or for good:
+//
+//   - A request whose slot then refuses has a claim for the time of a call: others with its
+//     key are twins meanwhile, and a slot that a twin asks for may not exist yet. In the
+//     same way another booking of the subject may find the pool full for a call's time.
+//   - Times are each shard's own: the clocks of a cluster's servers must agree to less than
+//     the spare time of a lease (a few hundred ms; NTP does).
+//   - The outbox is filled from the ledgers, within a second, by the gates that touched
+//     the slots, and each minute by one that looks at all slots of a pool: every transition
+//     at least once, in order for a slot unless it comes twice. A slot that makes more than
+//     20,000 transitions before any gate ships them loses the oldest.
+//   - The index is told of a slot before a gate first touches it, so it may name one that
+//     never came to be; a list leaves it out. When the index is lost with its shard, it is
+//     told again as slots are touched.
+//   - A look that a slot asks for is planned in the background, and may be planned late
+//     while the pool's shard is away; up to ten minutes late if the gate dies then. No sold
+//     out rests on an old look for that: a decide asks for one itself.
+//   - With keep_unknown, a hold of a gate that died right after its decide counts in the
+//     pool for the hold's time only, though it keeps its slot's units.
+//   - A settlement of a booking that the store had never seen, whose gate dies between slot
+//     and key, writes its key only if it is made again within the copy window.
+//
 // # Rights
 //
 // A user needs no more than this, with another prefix in its place; config|get and scan
@@ -78,7 +127,14 @@
 // only as HMAC-SHA-256 under a secret, cut to 128 bits. A secret that is not
 // configured is made once and shared through the store, where it lives for 400 days
 // and is renewed by every running gate; if the store loses its data, a running gate
-// puts its secret back. A subject's text stands in the values of its holds.
+// puts its secret back.
+//
+// Subjects, the backend's references and stored answers stand in values, as text or,
+// with Options.EncryptKey, sealed (package seal), each for its own hold or key record.
+// One that no key opens is as good as lost: the key is done without an answer that may be
+// given (KeyDone), a subject is not shown, and a booking is not found by its reference.
+// Nothing is decided by these texts but by the hashes beside them, so gates with and
+// without a key work on the same holds.
 //
 // Everything has a time to live. A slot's keys live for Retain after its last
 // change.
