@@ -11,31 +11,40 @@ import (
 //
 //	PREFIX:s:{POOL:SLOT}            slot, with :due :run :log :look :l:RULE :x:ID beside it
 //	PREFIX:k:{HASH}                 key record, with :a:OWNER :x:ID beside it
-//	PREFIX:l:{s:RULE:HASH}          a limit by subject; c: by client
-//	PREFIX:p:{POOL:HASH}            a subject's units in a pool
+//	PREFIX:l:{s:RULE:HASH}          a limit by subject; c: by client; :x:CALL beside it
+//	PREFIX:p:{POOL:HASH}            a subject's units in a pool, with :x:CALL beside it
 //	PREFIX:i:{POOL}                 index of a pool's slots
-//	PREFIX:o:{POOL}                 outbox of a pool, see below
+//	PREFIX:o:{POOL}                 outbox of a pool, see below; :sweep beside it
 //	PREFIX:d:{POOL}                 a pool's slots by when a look at them is due
 //	PREFIX:lead:{POOL}              who looks, with :fence :x:CALL beside it
 //	PREFIX:b:{HASH}                 a booking's reference: HOLD|SLOT
 //	PREFIX:secret                   what the hashes are keyed with
-//	PREFIX:epoch                    the run that the store's data is in
+//	PREFIX:epoch                    the run that the store's data is in; on a cluster
+//	                                :{TAG} for each shard
 //	PREFIX:gates                    the gates that run, and what they decide by
-//	PREFIX:none                     placeholder for a key that plays no part
+//	PREFIX:none                     placeholder for a key that plays no part; on a
+//	                                cluster that is the call's first key
 //	PREFIX:n                        the channel of notices (no key)
 //
 // Pool, slot and rule are encoded, so that no two of them meet and none leaves its
 // place.
 //
+// On a cluster all keys of a script have one tag. What a script of a slot would write
+// under its pool's tags, it tells the gate, which carries it there: at once what a subject
+// has, soon when a look is due and what goes to the outbox. The index is told before.
+//
 // # Outbox
 //
 // The outbox is a stream of all transitions of a pool's holds, written in the same step
-// as the transition itself, for programs outside the gate. Its entries have the fields
+// as the transition itself, for programs outside the gate. On a cluster it is written
+// within a second or so, from the slots' ledgers, and an entry may come twice: with the
+// same n and l. Its entries have the fields
 //
 //	n  the slot              t  when, in milliseconds since 1970
 //	h  the hold              s  the subject's hash, "" none
 //	u  units                 f  the state before, "" for a new hold
 //	o  the state after       c  the cause: decide, booked, cancel, lapse, …
+//	l  its id in the slot's ledger (on a cluster only)
 //
 // A state is held, pending, unknown, confirmed, released or lapsed. The stream keeps
 // about 100,000 entries, and goes when nothing has happened in the pool for retain. A
