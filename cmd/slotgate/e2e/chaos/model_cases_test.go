@@ -299,6 +299,16 @@ func TestALookMayCountASeatTwice(t *testing.T) {
 	if got := check(t, two, p, s); got != porcupine.Illegal {
 		t.Errorf("after it: %s", got)
 	}
+	s = scene{}
+	s.add(0, 10, book, "ann", unknown)
+	s.add(600, 610, book, "bob", soldOut)
+	if got := check(t, two, p, s); got != porcupine.Ok {
+		t.Errorf("while an unanswered hold stands beside its booking: %s", got)
+	}
+	s.add(1200, 1210, book, "bob", soldOut)
+	if got := check(t, two, p, s); got != porcupine.Illegal {
+		t.Errorf("when that hold has lapsed: %s", got)
+	}
 }
 
 // TestManyUnknowns: a history with more unknown outcomes than a storm should have is

@@ -22,6 +22,7 @@ type patience struct {
 	look time.Duration
 	// twice is for how long a look may count a seat twice, as it was taken while the look
 	// was made: in the database and among what the database may not show yet (design 5).
+	// 0: nobody looks.
 	twice time.Duration
 	// troubles are when the store, or what lies before it, did not work. What was
 	// settled then may be known to nobody until the end of the storm.
@@ -40,9 +41,6 @@ type belief struct {
 func (p patience) beliefs(calls []call, student func(call) int) (list []belief) {
 	for _, c := range calls {
 		b := belief{window: window{c.began, c.ended}, student: student(c), booked: c.action == cancel}
-		if p.twice > 0 {
-			b.twice = c.ended + p.twice
-		}
 		switch v := c.verdict(); {
 		case c.unsent, c.action == cancel && (v == silent || v == absent):
 			continue
@@ -54,6 +52,9 @@ func (p patience) beliefs(calls []call, student func(call) int) (list []belief) 
 			b.to = after(c.ended, p.hold)
 		case v == unknown:
 			b.to = after(c.ended, p.look)
+		}
+		if p.twice > 0 { // a hold that stays is counted beside the booking that the database may show
+			b.twice = max(c.ended+p.twice, b.to)
 		}
 		list = append(list, b)
 	}
