@@ -112,6 +112,10 @@ func TestCheckNoticesAStoreThatMayLoseBookings(t *testing.T) {
 	got, status = storeRemarks(t, named.Addrs(), "store.mode=sentinel", "store.master_name="+named.MasterName())
 	wantRemarks(t, got, status, named.Servers()[0].Addr()+` has no min-replicas-to-write: .* any number of seconds of settlements that are lost .*60 of 60`)
 
+	cluster := testbed.Cluster(t)
+	got, status = storeRemarks(t, cluster.Addrs(), "store.mode=cluster")
+	wantRemarks(t, got, status, `has no min-replicas-to-write: .* acknowledges 1.5 seconds of settlements that are lost`)
+
 	replica := named.Servers()[1].Addr()
 	got, status = storeRemarks(t, []string{replica})
 	wantRemarks(t, got, status, replica+` is a replica, which takes no writes`)
@@ -133,6 +137,9 @@ func TestCheckOfAStoreThatIsAway(t *testing.T) {
 
 func TestCheckIsQuietAboutAStoreThatIsWell(t *testing.T) {
 	got, status := storeRemarks(t, []string{testbed.Redis(t, "--appendonly", "yes", "--maxmemory", "64mb", "--maxmemory-policy", "noeviction").Addr()})
+	wantRemarks(t, got, status)
+	cluster := testbed.Cluster(t, testbed.MinReplicas())
+	got, status = storeRemarks(t, cluster.Addrs(), "store.mode=cluster")
 	wantRemarks(t, got, status)
 	named := testbed.Sentinel(t, testbed.MinReplicas())
 	got, status = storeRemarks(t, named.Addrs(), "store.mode=sentinel", "store.master_name="+named.MasterName())
