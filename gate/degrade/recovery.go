@@ -33,7 +33,7 @@ const (
 // Recovery knows whether the gate goes by its store or on without it, what was
 // passed through meanwhile, and brings both together when the store answers again
 // (design section 4, H18): mark the touched slots and register what still runs,
-// then the settlements in their order, then the counters resume. It is safe for
+// then the settlements, those of one slot in order, then the counters resume. It is safe for
 // concurrent use.
 type Recovery struct {
 	guard   *Guard

@@ -35,7 +35,10 @@ func (r runs) C() <-chan struct{} { return r }
 func (r runs) Close()             {}
 
 func (s *diary) note(op, what string) error {
-	time.Sleep(s.slow)
+	s.mu.Lock()
+	slow := s.slow
+	s.mu.Unlock()
+	time.Sleep(slow)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fails[op] > 0 {
@@ -49,6 +52,12 @@ func (s *diary) note(op, what string) error {
 		s.lines = append(s.lines, op+" "+what)
 	}
 	return nil
+}
+
+func (s *diary) be(slow time.Duration, odd string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slow, s.odd = slow, odd
 }
 
 func (s *diary) set(down bool) {
@@ -72,7 +81,10 @@ func (s *diary) Decide(context.Context, *store.Decide) (store.Decided, error) {
 }
 
 func (s *diary) Settle(_ context.Context, t *store.Settle) (store.Settled, error) {
-	if t.ID == s.odd {
+	s.mu.Lock()
+	odd := s.odd
+	s.mu.Unlock()
+	if t.ID == odd {
 		return store.Settled{}, &store.Error{Op: "settle", Kind: store.KindReply, Err: errors.New("what?")}
 	}
 	return store.Settled{Applied: true}, s.note("settle", t.ID+" "+t.Outcome.String())
@@ -189,7 +201,7 @@ func TestAStoreThatFailsAgainOnTheWayBack(t *testing.T) {
 func TestAStoreThatIsSlowButAnswersIsComeBackTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, s := out(t)
-		s.slow = 80 * time.Millisecond
+		s.be(80*time.Millisecond, "")
 		const slots, rate = 1000, 100 // touched so far, and requests a second that go on passing
 		for i := range slots {
 			slot := fmt.Sprint(i)
@@ -241,7 +253,7 @@ func settledOn(slot, id string) *store.Settle {
 func TestASettlementThatIsNotUnderstoodKeepsNobodyFromTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, s := out(t)
-		s.odd = "odd"
+		s.be(0, "odd")
 		for _, id := range []string{"odd", "even"} {
 			r.End(pass(r, "1", id), settledOn("1", id), false)
 		}
@@ -253,7 +265,7 @@ func TestASettlementThatIsNotUnderstoodKeepsNobodyFromTheStore(t *testing.T) {
 		if got := s.said(); got[len(got)-1] != "resume 1" || !slices.Contains(got, "settle even booked") {
 			t.Fatalf("said %v", got)
 		}
-		s.odd = "" // a newer version has taken over
+		s.be(0, "") // a newer version has taken over
 		time.Sleep(2 * oddRetry)
 		if n := r.backlog.Len(); n != 0 {
 			t.Fatalf("%d wait", n)

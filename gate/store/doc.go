@@ -222,8 +222,8 @@
 // # Coming back (design section 4, H18)
 //
 // A gate that passed requests through while the store was away calls Touch for
-// each such slot before anything else, then Settle for each of those requests in
-// order, then Resume. A settlement of a hold never seen that was booked creates it
+// each such slot before anything else, then Settle for each of those requests, those
+// of one slot in order, then Resume. A settlement of a hold never seen that was booked creates it
 // confirmed, and writes its key over none or unknown, never over running or done. Slots are touched by several gates independently.
 //
 // # Sending again (design section 4, H17)
@@ -232,8 +232,8 @@
 // may have taken in vain: a replica that was promoted lacks the last writes, a server that
 // was started again lacks all. It touches the slots of the settlements of the last seconds
 // and of its requests at the backend, registers these requests and those without an
-// answer, sends the settlements again in their order, and resumes. No request waits for
-// it: none of these slots is verified yet. What the store still has is not changed (P3):
+// answer, sends the settlements again, those of one slot in their order, and resumes. No
+// request waits for it: none of these slots is verified yet. What the store still has is not changed (P3):
 //
 //   - a settlement finds its attempt settled, or the id finished; once both are forgotten,
 //     a definite failure leaves nothing. A booking whose hold somebody released while
