@@ -92,7 +92,7 @@ func (s *storm) judgeOrder(calls []call, terms terms) {
 		p.hold = holdTTL + 3*time.Second
 	}
 	if s.plan.truth {
-		p.look, p.twice = 3*time.Second, lag+hot+time.Second
+		p.look, p.twice = 3*time.Second, lag+hot+twiceSlack
 	}
 	for _, c := range calls {
 		if c.mode == "degraded" || c.decision == "store-down" {
