@@ -49,7 +49,8 @@ func failoverCells(topology string) []cell {
 				}
 				s.detected = time.Since(began)
 			},
-			outage: afterDetection,
+			outage:  afterDetection,
+			mustSee: logged("the store is another one than before"),
 		},
 	}
 }

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"os"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -42,6 +43,12 @@ var gateCells = []cell{
 					s.t.Fatal(err)
 				}
 			}
+		},
+		mustSee: func(s *scene, _ map[string]*result) string {
+			if !strings.Contains(s.gate(1).Log.String(), "reload") {
+				return "the gate did not speak of a reload"
+			}
+			return ""
 		},
 	},
 }

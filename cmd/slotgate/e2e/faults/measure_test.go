@@ -17,7 +17,8 @@ type result struct {
 	answers  map[string]int // by status and decision
 	failed   int            // requests that were answered 5xx or not at all
 	away     int            // of them, those that count against the faulty part
-	outage   time.Duration  // from the first of these sent to the last of them answered
+	outage   time.Duration  // from the first of these sent, after the fault struck, to the last of them answered
+	longest  time.Duration  // that an answer took
 	passed   int            // went through without the store
 	bound    int64          // units that gates declared for the outage, over all lessons
 	sold     int            // bookings in the database
@@ -30,24 +31,25 @@ type result struct {
 
 // measure reads what clients were told, the databases and the store; counts tells
 // which requests make an outage.
-func (h *hall) measure(all []told, counts func(told) bool) map[string]*result {
+func (h *hall) measure(all []told, counts func(told) bool, struck time.Time) map[string]*result {
 	h.t.Helper()
 	results := map[string]*result{}
 	for _, pool := range pools {
 		r := &result{answers: map[string]int{}}
 		results[pool] = r
 		told := slices.DeleteFunc(slices.Clone(all), func(a told) bool { return a.pool != pool })
-		r.hear(told, counts)
+		r.hear(told, counts, struck)
 		h.count(pool, r, told)
 	}
 	return results
 }
 
-func (r *result) hear(all []told, counts func(told) bool) {
+func (r *result) hear(all []told, counts func(told) bool, struck time.Time) {
 	var first, last time.Time
 	bounds := map[[2]int]int64{} // by gate and lesson
 	for _, a := range all {
 		r.answers[a.summary()]++
+		r.longest = max(r.longest, a.answered.Sub(a.sent))
 		if a.answer.Status == 500 && !bytes.Contains(a.answer.Body, []byte(stage.ErrorBody)) {
 			r.errors++
 		}
@@ -60,20 +62,25 @@ func (r *result) hear(all []told, counts func(told) bool) {
 		if a.failed() {
 			r.failed++
 		}
-		if counts(a) {
+		if counts(a) && a.answered.After(struck) {
 			r.away++
-			if first.IsZero() || a.sent.Before(first) {
-				first = a.sent
+			if sent := latest(a.sent, struck); first.IsZero() || sent.Before(first) {
+				first = sent
 			}
-			if a.answered.After(last) {
-				last = a.answered
-			}
+			last = latest(last, a.answered)
 		}
 	}
 	r.outage = last.Sub(first)
 	for _, n := range bounds {
 		r.bound += n
 	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // noAnswer: the connection broke, or there was none.
@@ -97,7 +104,7 @@ func (h *hall) count(pool string, r *result, all []told) {
 	states := map[int]map[string]string{} // of holds, by lesson and subject
 	for lesson := 1; lesson <= lessons; lesson++ {
 		states[lesson] = map[string]string{}
-		slot, _ := h.gate(0).Find(pool, strconv.Itoa(lesson))
+		slot := h.slot(pool, lesson)
 		for _, hold := range slot.Holds {
 			// A student's confirmed hold is what counts, whatever else there is.
 			if states[lesson][hold.Subject] != "confirmed" {
@@ -124,7 +131,20 @@ func (h *hall) count(pool string, r *result, all []told) {
 	r.lost = len(missed)
 }
 
-// told in words, the most frequent first.
+// slot is what the store knows of a lesson, empty where it knows none.
+func (h *hall) slot(pool string, lesson int) (slot stage.Slot) {
+	h.t.Helper()
+	stage.Eventually(h.t, 15*time.Second, func() string {
+		var a stage.Answer
+		if slot, a = h.gate(0).Read(pool, strconv.Itoa(lesson)); a.Status == 200 || a.Status == 404 {
+			return ""
+		}
+		return a.String()
+	})
+	return slot
+}
+
+// String lists the answers, the most frequent first, and the sums.
 func (r *result) String() string {
 	var parts []string
 	for _, what := range slices.SortedFunc(maps.Keys(r.answers), func(a, b string) int { return r.answers[b] - r.answers[a] }) {

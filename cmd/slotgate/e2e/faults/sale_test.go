@@ -63,8 +63,8 @@ func (a told) booking() int64 {
 // sale is a crowd of students who come one after the other, at an even pace, so that
 // a fault falls into the midst of them.
 type sale struct {
-	hall *hall
-	came func(share float64) <-chan struct{}
+	hall  *hall
+	midst chan struct{} // closed when a quarter of them has come
 
 	mu   sync.Mutex
 	told []told
@@ -85,14 +85,9 @@ const again = 300 * time.Millisecond
 // open begins a sale that takes about so long. wait returns all answers.
 func (h *hall) open(lasts time.Duration) (s *sale, wait func() []told) {
 	orders := h.orders()
-	s = &sale{hall: h}
+	s = &sale{hall: h, midst: make(chan struct{})}
 	pace := lasts / time.Duration(len(orders))
 	began := time.Now()
-	marks := map[int]chan struct{}{}
-	for _, percent := range []int{25, 50, 75} {
-		marks[len(orders)*percent/100] = make(chan struct{})
-	}
-	s.came = func(share float64) <-chan struct{} { return marks[int(float64(len(orders))*share)] }
 	var students sync.WaitGroup
 	done := make(chan struct{})
 	go func() {
@@ -101,8 +96,8 @@ func (h *hall) open(lasts time.Duration) (s *sale, wait func() []told) {
 			due := began.Add(time.Duration(n) * pace)
 			time.Sleep(time.Until(due))
 			s.late = max(s.late, time.Since(due))
-			if mark := marks[n]; mark != nil {
-				close(mark)
+			if n == len(orders)/4 {
+				close(s.midst)
 			}
 			students.Go(func() { s.student(n, o) })
 		}

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/slotgate/slotgate/cmd/slotgate/e2e/stage"
@@ -13,11 +14,12 @@ func storeCells(topology string) []cell {
 	return []cell{
 		{
 			fault: "redis restarted empty", topology: topology, lasts: 4 * time.Second,
-			forgets: "all that one server knew is gone, and its replicas follow it",
+			// Its replicas follow: all that the server knew is gone.
 			strike: func(s *scene) {
 				s.midst()
 				s.place.masters()[0].Restart()
 			},
+			mustSee: logged("the store is another one than before"),
 		},
 		{
 			fault: "redis paused 5 s", topology: topology, lasts: 9 * time.Second,
@@ -36,6 +38,12 @@ func storeCells(topology string) []cell {
 		{
 			fault: "redis 200 ms slower, within store.timeout", topology: topology, lasts: 4 * time.Second,
 			strike: slower,
+			mustSee: func(_ *scene, results map[string]*result) string {
+				if longest := results[pass].longest; longest < 200*time.Millisecond {
+					return fmt.Sprintf("no answer took longer than %v", longest)
+				}
+				return ""
+			},
 		},
 		{
 			fault: "redis 200 ms slower, beyond store.timeout", topology: topology, lasts: 4 * time.Second, timeout: 500 * time.Millisecond,
@@ -82,6 +90,7 @@ func storeCells(topology string) []cell {
 				masters := s.place.masters()
 				for began := time.Now(); time.Since(began) < time.Second; s.count++ {
 					masters[s.count%len(masters)].FlushScripts()
+					s.pause(5 * time.Millisecond)
 				}
 			},
 			mustSee: struck,
@@ -170,6 +179,18 @@ func away(_ *scene, results map[string]*result) string {
 		return "no booking passed through, or none was rejected"
 	}
 	return ""
+}
+
+// logged is the proof that every gate noticed.
+func logged(text string) func(*scene, map[string]*result) string {
+	return func(s *scene, _ map[string]*result) string {
+		for _, g := range s.gates {
+			if !strings.Contains(g.Log.String(), text) {
+				return fmt.Sprintf("gate %s did not say %q", g.URL, text)
+			}
+		}
+		return ""
+	}
 }
 
 // struck is the proof of faults that clients should not see.

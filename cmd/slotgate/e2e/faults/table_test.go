@@ -43,7 +43,13 @@ func (s *sheet) add(place int, scene *scene, results map[string]*result) {
 	row := []string{
 		scene.cell.fault, scene.cell.topology, each((*result).saw), outage,
 		number(func(r *result) int { return r.oversold }), fmt.Sprint(results[local].bound),
-		number(func(r *result) int { return r.lost }), number(func(r *result) int { return r.twice }),
+		each(func(r *result) string {
+			if r.unknown > 0 {
+				return fmt.Sprintf("%d (%d kept unknown)", r.lost, r.unknown)
+			}
+			return fmt.Sprint(r.lost)
+		}),
+		number(func(r *result) int { return r.twice }),
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,12 +83,28 @@ func (r *result) saw() string {
 	return strings.Join(parts, ", ")
 }
 
-// markdown is the whole table, in the order of the cells.
+// legend stands above the table.
+const legend = `Each row is one test: a sale through two gates under three rules at once, with the fault in its midst.
+Columns that tell of all three have **pass** · **reject** · **local** in this order, one value where they agree:
+
+- *pass*: the backend's constraints stand; bookings pass through while the store is away.
+- *reject*: a backend without constraints that reads before it writes; truth, keep_unknown, unknown: reject; 503 while the store is away.
+- *local*: the same backend and settings; without its store each gate admits at most its declared share (bound) of what it last knew.
+
+Outage: from the first request that failed for it to the last (in brackets: until the servers themselves had noticed and agreed on another).
+Lost settlements: bookings that a student was told of, and that the store does not have as confirmed at rest.
+Kept unknown: bookings that nobody was told of; the store keeps their units. Duplicates: a student twice in a lesson, in the database.
+
+`
+
+// markdown is the legend and the table, in the order of the cells.
 func (s *sheet) markdown() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var b strings.Builder
-	b.WriteString("| fault | topology | clients saw | outage, s | oversold | bound | lost settlements | duplicates |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString(legend)
+	b.WriteString("| fault | store | what clients saw beside sales | outage, s | oversold | bound of local | lost settlements | duplicates |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|\n")
 	for _, place := range slices.Sorted(maps.Keys(s.rows)) {
 		b.WriteString(s.rows[place] + "\n")
 	}
