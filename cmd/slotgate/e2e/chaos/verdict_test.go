@@ -41,7 +41,8 @@ func (s *storm) judge() {
 
 // judgeCounters compares what the store counts with the database, where the counters
 // are all that the gates know (rest has done so where they follow truth): they may
-// differ by what nobody heard the end of.
+// differ by what nobody heard the end of, and by what was cancelled while the store was
+// away, for without truth nobody tells it which hold that meant.
 func (s *storm) judgeCounters(calls []call, sale sale) {
 	s.t.Helper()
 	slot, found, err := s.arena.slot(0, sale.lesson)
@@ -53,7 +54,8 @@ func (s *storm) judgeCounters(calls []call, sale sale) {
 	}
 	unheard := 0
 	for _, c := range calls {
-		if c.lesson == sale.lesson && c.verdict() == unknown {
+		v := c.verdict()
+		if c.lesson == sale.lesson && (v == unknown || v == cancelled && c.mode == "degraded") {
 			unheard++
 		}
 	}
