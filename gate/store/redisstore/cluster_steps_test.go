@@ -99,7 +99,8 @@ func (w *shardWorld) request(id int, key string) *store.Decide {
 	d := booking(int64(id))
 	d.Slot, d.Key, d.Subject, d.Capacity = "lesson", key, "student of "+key, w.capacity
 	d.RetryUnknown, d.OnePerSubject, d.MaxPerSubject = true, false, 2
-	d.SubjectLimit = store.Limit{Count: 1000, Per: time.Second, Burst: 1000}
+	d.SubjectLimit = store.Limit{Count: 1000, Per: 10 * time.Hour, Burst: 1000} // a charge is seen for long
+	d.SlotLimit = d.SubjectLimit
 	d.Fingerprint[0] = key[0]
 	return d
 }
@@ -403,7 +404,7 @@ func (w *shardWorld) confirmed(d *store.Decide) bool {
 // notDoneUnlessConfirmed fails where the key says booked and the slot does not (H20).
 func (w *shardWorld) notDoneUnlessConfirmed(d *store.Decide) {
 	w.Helper()
-	record := w.other.keys.KeyRecord(w.other.secret.names.Load().key(d.Group, d.Partition, d.Key))
+	record := w.one.keys.KeyRecord(w.one.secret.names.Load().key(d.Group, d.Partition, d.Key))
 	state, err := w.other.client.HGet(context.Background(), record, "st").Result()
 	if err != nil && err != redis.Nil {
 		w.Fatal(err)
