@@ -120,11 +120,22 @@ func (s *storm) lessonUnrest(sale sale) string {
 
 // held is the units of a lesson that are kept for unanswered bookings.
 func (s *storm) held(lesson int) int {
-	slot, _, err := s.arena.slot(0, lesson)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	slot, _ := s.slot(lesson)
 	return int(slot.Held)
+}
+
+// slot reads a lesson's counters, as soon as the store lets it: on a busy machine a
+// master may miss its replicas for a moment.
+func (s *storm) slot(lesson int) (view stage.Slot, found bool) {
+	s.t.Helper()
+	stage.Eventually(s.t, rested, func() (what string) {
+		var err error
+		if view, found, err = s.arena.slot(0, lesson); err != nil {
+			what = err.Error()
+		}
+		return what
+	})
+	return view, found
 }
 
 // sale is what the database says of a lesson.

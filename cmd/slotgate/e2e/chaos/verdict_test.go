@@ -45,10 +45,7 @@ func (s *storm) judge() {
 // away, for without truth nobody tells it which hold that meant.
 func (s *storm) judgeCounters(calls []call, sale sale) {
 	s.t.Helper()
-	slot, found, err := s.arena.slot(0, sale.lesson)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	slot, found := s.slot(sale.lesson)
 	if !found || s.plan.truth || slot.Capacity == nil || s.nemesis.forgot || s.nemesis.restarted {
 		return
 	}
