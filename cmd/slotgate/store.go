@@ -49,7 +49,13 @@ func redisOptions(config rules.StoreConfig) redisstore.Options {
 	}
 }
 
-// inspectStore looks at the servers of a store that has any.
+// inspectStore looks at the servers of a store that has any, and at whose slots they
+// hold.
 func inspectStore(ctx context.Context, config *rules.Config) (store.Inspection, error) {
 	return redisstore.Inspect(ctx, redisOptions(config.Store), slices.Sorted(maps.Keys(config.Pools)))
+}
+
+// inspectServers looks at the servers alone.
+func inspectServers(ctx context.Context, config *rules.Config) (store.Inspection, error) {
+	return redisstore.Inspect(ctx, redisOptions(config.Store), nil)
 }

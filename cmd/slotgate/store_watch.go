@@ -23,7 +23,8 @@ const (
 )
 
 // storeWatch looks at the servers of a Redis store now and then, on connections of its
-// own, and logs what endangers bookings there, once each.
+// own, and logs what endangers bookings there, once each. Whose slots they hold it looks
+// at only once: what this gate calls its pools does not change.
 type storeWatch struct {
 	store  *redisstore.Store
 	config *rules.Config
@@ -75,7 +76,11 @@ func (w *storeWatch) run(ctx context.Context) {
 func (w *storeWatch) look(ctx context.Context) error {
 	looking, cancel := context.WithTimeout(ctx, inspectTime)
 	defer cancel()
-	seen, err := inspectStore(looking, w.config)
+	inspect := inspectServers
+	if _, before := w.Inspected(); before.IsZero() {
+		inspect = inspectStore
+	}
+	seen, err := inspect(looking, w.config)
 	if err != nil {
 		w.log.Debug("the store's servers could not be looked at", "err", err)
 		return err

@@ -26,8 +26,8 @@ const (
 )
 
 // Inspect looks at how the servers of a store are set up, and at whose slots they hold,
-// until ctx ends, and leaves nothing there. pools are those that the configuration has.
-// It makes connections of its own. The error says why the store could not be looked at.
+// until ctx ends, and leaves nothing there. pools are those that the configuration has;
+// without any it looks at no keys. It makes connections of its own. The error says why the store could not be looked at.
 func Inspect(ctx context.Context, o Options, pools []string) (store.Inspection, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -176,6 +176,9 @@ var indexKey = regexp.MustCompile(`^(.+):i:\{([^{}]+)\}$`)
 
 // scan finds the indexes of pools among the keys of a server: prefix and pool each.
 func (i *inspection) scan(ctx context.Context, client *redis.Client) (indexes [][]string, partly bool, err error) {
+	if len(i.pools) == 0 {
+		return nil, false, nil
+	}
 	cursor := uint64(0)
 	for range mostSteps {
 		if !i.until.IsZero() && time.Now().After(i.until) {
