@@ -14,11 +14,15 @@ import (
 // A rule that is taken out of the scripts is missed: some order of a small case breaks
 // a promise without it.
 func TestInterleavingsFindEveryMissingRule(t *testing.T) {
-	server := testbed.Redis(t, "--databases", "1000")
-	open := interleaveRigs(server)
+	open := interleaveRigs(testbed.Redis(t, "--databases", "1000"))
+	sharded := shardedRigs(testbed.Redis(t, "--databases", "1000"))
+	stepwise := map[string]bool{}
 	cases := map[string]interleave.Case{}
 	for _, c := range append(interleave.Cases(), interleave.Fragiles()...) {
 		cases[c.String()] = c
+	}
+	for _, c := range append(interleave.Stepwise(), interleave.LargeStepwise()...) {
+		cases[c.String()], stepwise[c.String()] = c, true
 	}
 	for _, m := range []struct {
 		rule    string
@@ -75,10 +79,20 @@ func TestInterleavingsFindEveryMissingRule(t *testing.T) {
 		{"after a change of run the first look waits (H17)",
 			"return math.max(0, math.ceil(RUN_SINCE / 1000) + hold_ttl - s.now)", "return 0",
 			"emptied, silent gates", "P7"},
+		{"on a cluster, who finds its hold booked does not forward (H21)",
+			"if hold_is_booked(h) then return 'booked' end\n  adopt", "adopt", "retry, step by step", "P4"},
+		{"on a cluster, a hold that is gone is taken under a new id (H22)",
+			"if not h or hold_is_finished(h) then\n    if not d.pool_subject", "if not h then\n    if not d.pool_subject", "retry, other, step by step", "P1"},
+		{"on a cluster, a twin waits while the claim stands",
+			"if rec.state == 'running' and not rec.overdue then\n    r.verdict", "if false then\n    r.verdict", "retry, step by step", "P2"},
 	} {
 		t.Run(m.rule, func(t *testing.T) {
 			mutate(t, m.text, m.but)
-			result := interleave.Explore(t, open, cases[m.in])
+			rigs := open
+			if stepwise[m.in] {
+				rigs = sharded
+			}
+			result := interleave.Explore(t, rigs, cases[m.in])
 			for _, broken := range result.Broken {
 				if strings.HasPrefix(broken.Promise, m.promise) {
 					t.Log(&broken)

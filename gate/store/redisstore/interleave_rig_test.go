@@ -17,21 +17,34 @@ import (
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/store/storetest/interleave"
 	"github.com/slotgate/slotgate/gate/testbed"
+	"github.com/slotgate/slotgate/luascripts"
 )
 
 // interleaveRig is two gates on a Redis database of their own, whose worlds are put
 // back by writing their keys anew.
 type interleaveRig struct {
-	t      testing.TB
-	gates  [2]*Store
-	losers [2]*attemptLoser
-	admin  *redis.Client
-	prefix string
-	looked store.Looked // where the last look stood
+	t       testing.TB
+	gates   [2]*Store
+	losers  [2]*attemptLoser
+	admin   *redis.Client
+	prefix  string
+	servers [2]*server   // as each gate knows it
+	looked  store.Looked // where the last look stood
 }
 
-// attemptLoser stands between a gate and its store, and loses what it is told to.
-type attemptLoser struct{ skipFirst bool }
+// attemptLoser stands between a gate and its store, and loses what it is told to, or
+// lets a call of several steps make only the next of them.
+type attemptLoser struct {
+	server    *server // of a gate that takes its store for sharded
+	skipFirst bool
+
+	stepping bool
+	feed     []any // what the steps before were told
+	live     bool  // whether one more may be made
+	told     []any // by that one; none where it was not made
+	err      error // of that one
+	halted   bool  // whether there is another
+}
 
 var errSkipped = errors.New("this attempt was lost on its way")
 
@@ -39,16 +52,74 @@ func (w *attemptLoser) DialHook(next redis.DialHook) redis.DialHook { return nex
 
 func (w *attemptLoser) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if w.skipFirst {
+		args := cmd.Args()
+		if word, ok := args[len(args)-1].(*runWord); ok && w.server != nil {
+			word.server = w.server
+		}
+		switch script, ok := cmd.(once); {
+		case w.skipFirst:
 			cmd.SetErr(errSkipped)
 			return errSkipped
+		case !w.stepping || !ok:
+			return next(ctx, cmd)
+		case len(w.feed) > 0:
+			script.SetVal(w.feed[0])
+			w.feed = w.feed[1:]
+			return nil
+		case !w.live:
+			w.halted = true
+			cmd.SetErr(errSkipped)
+			return errSkipped
+		default:
+			w.live = false
+			w.err = next(ctx, cmd)
+			w.told = []any{script.Val()}
+			return w.err
 		}
-		return next(ctx, cmd)
 	}
 }
 
 func (w *attemptLoser) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
+}
+
+// Step is part of interleave.Stepped.
+func (r *interleaveRig) Step(gate, number int, replies []any, call func(store.Store) (any, error)) (reply any, told []any, done bool, err error) {
+	s, w := r.gates[gate], r.losers[gate]
+	s.unfinished.found = nil // of other worlds
+	before := s.calls.Load()
+	s.instance = fmt.Sprintf("gate%d", gate)
+	s.calls.Store(uint64(1000 * number))
+	w.stepping, w.feed, w.live, w.told, w.err, w.halted = true, replies, true, nil, nil, false
+	reply, err = call(s)
+	w.stepping = false
+	s.calls.Store(before)
+	s.instance = freshCalls
+	if w.halted {
+		err = w.err
+	}
+	return reply, w.told, !w.halted, err
+}
+
+// shardedRigs is interleaveRigs for gates that take the steps of a cluster.
+func shardedRigs(server *testbed.RedisServer) interleave.Open {
+	open := interleaveRigs(server)
+	return func(t testing.TB) interleave.Rig {
+		r := open(t).(*interleaveRig)
+		for i, s := range r.gates {
+			s.server, r.losers[i].server = nil, r.servers[i]
+			s.fresh.AddHook(r.losers[i])
+			if err := s.enlist(context.Background(), place{pool: "lessons", slot: "lesson-1", retain: "1000"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, script := range luascripts.All() {
+			if err := r.admin.ScriptLoad(context.Background(), script.Source).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return r
+	}
 }
 
 // interleaveRigs returns what opens a rig on a database of its own.
@@ -65,7 +136,7 @@ func interleaveRigs(server *testbed.RedisServer) interleave.Open {
 			s.stop() // nothing happens that no step says
 			<-s.stopped
 			s.instance = freshCalls
-			r.gates[i], r.losers[i] = s, &attemptLoser{}
+			r.gates[i], r.losers[i], r.servers[i] = s, &attemptLoser{}, s.server
 			s.client.AddHook(r.losers[i])
 			if err := s.Ping(context.Background()); err != nil {
 				t.Fatal(err)
@@ -156,8 +227,8 @@ func (r *interleaveRig) Save(keys []*store.Decide) interleave.Saved {
 		return interleave.Saved{}
 	}
 	data := &database{packed: raw[0].(string), now: time.Now().UnixMilli() + r.gates[0].ahead.Load(), looked: r.looked}
-	for i, s := range r.gates {
-		data.runs[i] = s.server.now.Load()
+	for i := range r.gates {
+		data.runs[i] = r.servers[i].now.Load()
 	}
 	contents := map[string]any{}
 	for _, entry := range raw[1].([]any) {
@@ -205,7 +276,7 @@ func (r *interleaveRig) Restore(saved interleave.Saved) {
 
 // knows makes a gate know a run of the store.
 func (r *interleaveRig) knows(gate int, state *runState) {
-	one := r.gates[gate].server
+	one := r.servers[gate]
 	if one.now.Load() == state {
 		return
 	}
@@ -313,8 +384,8 @@ func ticksFrom(now, at int64) int { return interleave.Ticks(time.Duration(at-now
 func (r *interleaveRig) Replace(saved *interleave.Saved) {
 	ctx := context.Background()
 	ahead, before := r.gates[0].ahead.Load(), [2]*runState{}
-	for i, s := range r.gates {
-		before[i] = s.server.now.Load()
+	for i := range r.gates {
+		before[i] = r.servers[i].now.Load()
 	}
 	if saved != nil {
 		r.Restore(*saved)

@@ -14,3 +14,9 @@ func TestInterleavings(t *testing.T) {
 func TestInterleavingsOfAStoreThatComesBackWithOtherData(t *testing.T) {
 	interleave.RunFragile(t, interleaveRigs(testbed.Redis(t, "--databases", "1000")))
 }
+
+// The steps that a call takes on a cluster are taken here on one server: what they do
+// does not depend on where their keys are.
+func TestInterleavingsOfStepsOnACluster(t *testing.T) {
+	interleave.RunStepwise(t, shardedRigs(testbed.Redis(t, "--databases", "1000")))
+}

@@ -41,13 +41,15 @@ type Bookings struct {
 	Late   bool // settlements wait, in a journal, for as long as they like
 
 	StoreRefusals bool // refusals are kept and replayed
+	Steps         bool // calls take several steps (model m5); the rig is Stepped
 
 	Lease, TTL int8 // how many ticks after its decide an attempt, or a hold, is over; 1 and 2 where 0
 	// Exact: the backend is never oversold, and no subject booked twice, not even where
 	// a hold has lapsed.
 	Exact bool
 
-	wire bool
+	wire     bool
+	progress *progress
 }
 
 func (b *Bookings) String() string { return b.Name }
@@ -55,7 +57,7 @@ func (b *Bookings) String() string { return b.Name }
 // Explore is part of Case.
 func (b *Bookings) Explore(rigs []Rig) (Result, error) {
 	c := *b
-	c.wire = rigs[0].Wire()
+	c.wire, c.progress = rigs[0].Wire(), newProgress()
 	return explore(rigs, &c)
 }
 
@@ -75,6 +77,8 @@ const (
 	repeats        // its decide was done, but the reply was lost
 	admitted       // it may be forwarded
 	sent           // its gate waits for the backend
+	asking         // its decide has taken some of its steps
+	settling       // its settlement has
 	heard          // its outcome is to be settled
 	told           // it was, but the reply was lost
 	ended
@@ -86,11 +90,13 @@ type request struct {
 	phase   phase
 	job     job
 	outcome rules.Outcome
-	hold    int8 // whose hold it goes under, by request; -1 none
-	lease   int8 // ticks until its attempt is over
-	asked   int8 // ticks since its decide, and since its settlement, for as long as copies
-	settled int8 // may come
-	seen    int8 // the release counter it was told
+	hold    int8  // whose hold it goes under, by request; -1 none
+	lease   int8  // ticks until its attempt is over
+	asked   int8  // ticks since its decide, and since its settlement, for as long as copies
+	settled int8  // may come
+	seen    int8  // the release counter it was told
+	step    int16 // of a call that takes several
+	past    int16 // what the steps of its decide were told
 	probe   bool
 	open    bool // its attempt is unanswered, as far as the store can know
 	doubts  bool // a cancel whose hold had attempts unanswered when it was decided
@@ -213,6 +219,12 @@ func (b *Bookings) requestSteps(r int, q request, at *state) (steps []step[world
 			return nil
 		}})
 	}
+	switch {
+	case b.Steps && (q.phase == idle || q.phase == asking):
+		return append(steps, b.askNext(r, q)...)
+	case b.Steps && (q.phase == heard || q.phase == settling):
+		return append(steps, b.settleNext(r, q)...)
+	}
 	switch q.phase {
 	case idle:
 		steps = append(steps, b.ask(r, name+" asks", First, false))
@@ -243,6 +255,9 @@ func (b *Bookings) requestSteps(r int, q request, at *state) (steps []step[world
 	}
 	if b.Dies && q.phase >= repeats && q.phase <= told {
 		local("loses its gate", func(q *request) { q.phase = dead })
+	}
+	if b.Steps {
+		return append(steps, b.copiesOfSteps(r, q)...)
 	}
 	if b.Copies && q.asked <= copyTicks && (q.hold >= 0 && q.phase > repeats || q.late) {
 		steps = append(steps, copyOf(name+": a late copy of its decide", b.callDecide(r, First)))

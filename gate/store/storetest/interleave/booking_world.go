@@ -89,7 +89,7 @@ func (b *Bookings) bookings(w *world, subject string) (mine int, units int64) {
 func (b *Bookings) mayPass(w *world, at *state) bool {
 	ends := at.slot.Full > 0
 	for r, q := range w.requests[:len(b.Requests)] {
-		waits := q.phase >= repeats && q.phase <= sent || q.phase == heard && !b.Late
+		waits := q.phase >= repeats && q.phase <= sent || q.phase == asking || (q.phase == settling || q.phase == heard) && !b.Late
 		if waits && q.lease == 1 || q.phase == told && q.settled == copyTicks {
 			return false
 		}
@@ -107,6 +107,10 @@ func (b *Bookings) tick() step[world] {
 	return step[world]{label: "time passes", call: pass, then: func(w *world, _ any, before, after *state) (string, []string, error) {
 		for r := range b.Requests {
 			b.age(w, r)
+		}
+		if b.Steps {
+			b.lapses(w, before, after)
+			return "", nil, nil
 		}
 		want := moves{}
 		for r := range b.Requests {

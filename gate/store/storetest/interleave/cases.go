@@ -15,6 +15,11 @@ func RunFragile(t *testing.T, open Open) {
 	runCases(t, open, Fragiles(), LargeFragiles())
 }
 
+// RunStepwise does the same with cases of a store that is Stepped.
+func RunStepwise(t *testing.T, open Open) {
+	runCases(t, open, Stepwise(), LargeStepwise())
+}
+
 func runCases(t *testing.T, open Open, cases, large []Case) {
 	if os.Getenv("SLOTGATE_MODEL") == "full" {
 		cases = append(cases, large...)
@@ -69,11 +74,31 @@ func Cases() []Case {
 	}
 }
 
+// Stepwise are cases of a store whose calls take several steps.
+func Stepwise() []Case {
+	retry := []Request{book("a", "ann"), book("a", "ann")}
+	return []Case{
+		&Bookings{Name: "retry, step by step", Requests: retry, Capacity: 1,
+			OnePerSubject: true, Unique: true, Dies: true, Refuses: true, Copies: true, Steps: true},
+		&Bookings{Name: "retry, step by step, late", Requests: retry, Capacity: 1,
+			OnePerSubject: true, Unique: true, Late: true, Steps: true},
+	}
+}
+
 // Fragiles are small cases of a store that can come back with other data.
 func Fragiles() []Case {
 	return []Case{
 		&Outages{Name: "emptied, silent gates", Requests: 2, Capacity: 1, Emptied: true, Silent: true},
 		&Outages{Name: "a replica behind, silent gates", Requests: 2, Capacity: 1, Behind: true, Silent: true},
+	}
+}
+
+// LargeStepwise are larger ones.
+func LargeStepwise() []Case {
+	other := []Request{book("a", "ann"), book("a", "ann"), book("b", "bob")}
+	return []Case{
+		&Bookings{Name: "retry, other, step by step", Requests: other, Capacity: 1,
+			OnePerSubject: true, Unique: true, Dies: true, Steps: true},
 	}
 }
 

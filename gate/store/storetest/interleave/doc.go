@@ -10,6 +10,7 @@
 //
 //	Bookings   requests that book and cancel, retries of one key, replies that are
 //	           lost, copies that come late, gates that die, holds that lapse
+//	           and, with Steps, calls whose steps others come between, as on a cluster
 //	Outages    a store that is away and comes back, with its data, with a replica's
 //	           or with none, behind a pool that has truth
 //

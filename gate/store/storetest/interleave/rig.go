@@ -45,6 +45,15 @@ type Fragile interface {
 	Replace(data *Saved)
 }
 
+// Stepped is a rig whose calls take several steps, between which others take theirs.
+type Stepped interface {
+	Rig
+	// Step makes a gate's call again up to where replies end, with those for what its steps
+	// were told, then one step more. told is what that was told; done that there is no other,
+	// and reply what the call returns then.
+	Step(gate, number int, replies []any, call func(store.Store) (any, error)) (reply any, told []any, done bool, err error)
+}
+
 // Copy says which attempt of a call reaches the store.
 type Copy uint8
 
