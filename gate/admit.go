@@ -82,6 +82,10 @@ func (j *journey) admit() (*grant, *Reply) {
 			d.ID = rand.Text()
 
 		case decision.Answered, decision.Replay:
+			if decided.Verdict == decision.Answered && wait.mayReplay && len(decided.Answer) == 0 {
+				d.Await = "" // the owner's answer found no room: what is known without it?
+				continue
+			}
 			return nil, j.replay(&decided, wait.mayReplay)
 
 		case decision.Twin:

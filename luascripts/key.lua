@@ -60,10 +60,13 @@ local function key_tell(rec, channel)
   if rec.wait > rec.now then redis.call('PUBLISH', channel, rec.key) end
 end
 
+-- An owner that has no answer leaves none: its twins ask afresh.
 local function key_leave_answer(rec, key, answer, channel)
   if rec.wait <= rec.now then return end
-  redis.call('SET', key, int(rec.wait) .. '|' .. rec.scope .. '|' .. answer, 'PX', int(rec.wait - rec.now))
-  redis.call('PUBLISH', channel, rec.key)
+  if answer ~= '' then
+    redis.call('SET', key, int(rec.wait) .. '|' .. rec.scope .. '|' .. answer, 'PX', int(rec.wait - rec.now))
+  end
+  key_tell(rec, channel)
 end
 
 -- What an owner left: nil, or the scope it stands under and the answer.

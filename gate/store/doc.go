@@ -76,7 +76,8 @@
 //
 // The key changes only if this attempt owns it: done with Answer when Keep; none
 // when the outcome is not kept; unknown while the hold is. Whatever the outcome,
-// Answer is left for twins that registered (Decide.Wait) until they stop waiting.
+// Answer, if there is one, is left for twins that registered (Decide.Wait) until they
+// stop waiting; without one they are decided afresh.
 //
 // # The full mark (design 3.6)
 //

@@ -123,9 +123,10 @@ func (k *key) complete(memory *account, body []byte) {
 	}
 }
 
-// leave keeps the owner's answer for as long as registered twins wait for it.
+// leave keeps the owner's answer, if it has one, for as long as registered twins wait
+// for it.
 func (shard *keyShard) leave(memory *account, k *key, body []byte, now int64) {
-	if k.waiting <= now {
+	if k.waiting <= now || len(body) == 0 {
 		return
 	}
 	a := &answer{name: answerName{k.name, k.owner}, scope: k.scope}

@@ -86,6 +86,23 @@ var twinTests = []test{
 		f.Advance(lease + moment)
 		f.expect(decision.OutcomeUnknown, twin)
 	}},
+	{"an owner that has no answer leaves none, and its twins are decided afresh", func(f *fixture) {
+		for outcome, want := range map[rules.Outcome]decision.Verdict{
+			rules.NeverSent: decision.Admitted, rules.Refused: decision.Admitted,
+			rules.Booked: decision.Replay, rules.Unknown: decision.OutcomeUnknown,
+		} {
+			d := request(withKey("k-"+outcome.String()), withCapacity(9))
+			got := f.admit(d)
+			twin := again(d, waiting)
+			twin.Await = f.expect(decision.Twin, twin).Owner
+			silent := settlement(d, got, outcome)
+			silent.Answer = nil
+			f.report(silent)
+			if decided := f.expect(want, twin); len(decided.Answer) != 0 {
+				f.Fatalf("%s: answered %q", outcome, decided.Answer)
+			}
+		}
+	}},
 	{"a settlement that comes twice leaves one answer", func(f *fixture) {
 		d := request(withKey("k"))
 		got := f.admit(d)
