@@ -70,5 +70,5 @@ func failoverByPause(s *scene) {
 // test machine keeps a student waiting who is due, it keeps a gate waiting several
 // times: for its connection, its answer, its next try.
 func afterDetection(s *scene) time.Duration {
-	return s.detected + 1500*time.Millisecond + 5*s.sale.late
+	return s.detected + 1500*time.Millisecond + 8*s.sale.late
 }

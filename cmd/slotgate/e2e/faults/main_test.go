@@ -7,7 +7,7 @@
 //	SLOTGATE_TABLE=/tmp/matrix.md go test ./cmd/slotgate/e2e/faults
 //
 // The sales are small, so that the whole matrix belongs to every test run;
-// SLOTGATE_SOAK=1 makes them five times as large.
+// SLOTGATE_SOAK=1 makes them five times as large and as long.
 package faults
 
 import (

@@ -27,7 +27,7 @@ type cell struct {
 	fault    string
 	topology string
 	options  []testbed.Option // of the topology
-	timeout  time.Duration    // of the store; 0: 1 s
+	timeout  time.Duration    // of the store; 0: limits knows
 	lasts    time.Duration    // of the sale; 0: brief
 	strike   func(*scene)     // the fault, begun and ended, in the midst of the sale
 
@@ -41,7 +41,6 @@ const brief = 3 * time.Second
 // scene is a cell being played.
 type scene struct {
 	*hall
-	t        *testing.T
 	cell     *cell
 	place    *place
 	sale     *sale
@@ -76,7 +75,7 @@ func TestMatrix(t *testing.T) {
 		} {
 			for _, c := range cells {
 				row++
-				row := row
+				row := row // of this cell
 				t.Run(c.fault+"/"+c.topology, func(t *testing.T) {
 					t.Parallel()
 					c.play(t, &sheet, row)
@@ -92,14 +91,10 @@ func TestMatrix(t *testing.T) {
 }
 
 func (c *cell) play(t *testing.T, sheet *sheet, row int) {
-	s := &scene{t: t, cell: c, place: openPlace(t, c.topology, c.options...)}
-	limits := timeouts{store: cmp.Or(c.timeout, time.Second), upstream: 4 * time.Second}
-	if c.backend {
-		limits = timeouts{store: 5 * time.Second, upstream: 1500 * time.Millisecond}
-	}
-	s.hall = openHall(t, s.place.topology, limits)
+	s := &scene{cell: c, place: openPlace(t, c.topology, c.options...)}
+	s.hall = openHall(t, s.place.topology, c.limits())
 	var wait func() []told
-	s.sale, wait = s.open(cmp.Or(c.lasts, brief))
+	s.sale, wait = s.open(time.Duration(size()) * cmp.Or(c.lasts, brief))
 	c.strike(s)
 	all := wait()
 	s.rest()
@@ -121,6 +116,18 @@ func (c *cell) play(t *testing.T, sheet *sheet, row int) {
 	s.judge(results)
 	s.converge()
 	sheet.add(row, s, results)
+}
+
+// limits are the time-outs of a cell. On a cluster one decision is several calls.
+func (c *cell) limits() timeouts {
+	switch {
+	case c.backend:
+		return timeouts{store: 5 * time.Second, upstream: 1500 * time.Millisecond}
+	case c.topology == cluster && c.outage == nil:
+		return timeouts{store: cmp.Or(c.timeout, 2*time.Second), upstream: 4 * time.Second}
+	default:
+		return timeouts{store: cmp.Or(c.timeout, time.Second), upstream: 4 * time.Second}
+	}
 }
 
 // judge holds the results against what is promised.

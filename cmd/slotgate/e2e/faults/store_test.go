@@ -88,7 +88,7 @@ func storeCells(topology string) []cell {
 			strike: func(s *scene) {
 				s.midst()
 				masters := s.place.masters()
-				for began := time.Now(); time.Since(began) < time.Second; s.count++ {
+				for began := time.Now(); time.Since(began) < time.Second || s.count < enough; s.count++ {
 					masters[s.count%len(masters)].FlushScripts()
 					s.pause(5 * time.Millisecond)
 				}
@@ -134,14 +134,13 @@ func slower(s *scene) {
 	s.proxies(func(p *testbed.RedisProxy) { p.DelayReplies(0) })
 }
 
-// lose loses the reply of every n-th script, and its connection, for a while.
+// lose loses the reply of every n-th script, and its connection, for at least d.
 func (s *scene) lose(d time.Duration, n int) {
-	over := time.NewTimer(d)
-	defer over.Stop()
-	proxies := s.place.proxies
-	cuts := make([]<-chan struct{}, len(proxies))
-	for {
-		for i, p := range proxies {
+	s.t.Helper()
+	cuts := make([]<-chan struct{}, len(s.place.proxies))
+	began := time.Now()
+	stage.Eventually(s.t, time.Minute, func() string {
+		for i, p := range s.place.proxies {
 			if cuts[i] == nil {
 				cuts[i] = p.CutAfter("EVALSHA", n)
 			}
@@ -152,12 +151,11 @@ func (s *scene) lose(d time.Duration, n int) {
 			default:
 			}
 		}
-		select {
-		case <-over.C:
-			return
-		case <-time.After(time.Millisecond):
+		if s.count < enough || time.Since(began) < d {
+			return fmt.Sprintf("%d replies were lost", s.count)
 		}
-	}
+		return ""
+	})
 }
 
 func (s *scene) proxies(do func(*testbed.RedisProxy)) {
@@ -193,9 +191,12 @@ func logged(text string) func(*scene, map[string]*result) string {
 	}
 }
 
+// enough strikes make a fault of many parts.
+const enough = 5
+
 // struck is the proof of faults that clients should not see.
 func struck(s *scene, _ map[string]*result) string {
-	if s.count < 3 {
+	if s.count < enough {
 		return fmt.Sprintf("it was done %d times", s.count)
 	}
 	return ""
