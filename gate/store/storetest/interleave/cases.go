@@ -106,8 +106,6 @@ func LargeStepwise() []Case {
 func LargeFragiles() []Case {
 	return []Case{
 		&Outages{Name: "emptied", Requests: 2, Capacity: 1, Emptied: true},
-		&Outages{Name: "a replica behind", Requests: 2, Capacity: 1, Behind: true},
-		&Outages{Name: "away or emptied", Requests: 2, Capacity: 1, Away: true, Emptied: true},
 	}
 }
 
@@ -130,7 +128,6 @@ func LargeCases() []Case {
 			OnePerSubject: true, Unique: true, Idempotent: true, Late: true},
 		&Bookings{Name: "retry, other, long leases", Requests: other, Capacity: 1,
 			OnePerSubject: true, Unique: true, Dies: true, Lease: 2, TTL: 3},
-		&Outages{Name: "away, three requests", Requests: 3, Capacity: 1, Away: true},
 		&Bookings{Name: "retry, other, two keys of one subject", Requests: []Request{retry[0], retry[1], book("c", "ann"), other[2]}, Capacity: 2,
 			Unique: true},
 	}
