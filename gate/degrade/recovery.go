@@ -15,16 +15,16 @@ const (
 	// touchLease, and touchShare for each touched slot, is how long a mark stands without
 	// being renewed, for a gate that dies on its way back. It is renewed after a third.
 	touchLease = 10 * time.Second
-	touchShare = 20 * time.Millisecond
+	touchShare = 50 * time.Millisecond
 	// touchers is how many slots are marked at once.
-	touchers = 16
+	touchers = 32
 	// maxTouched bounds the slots that one outage may touch.
 	maxTouched = 65536
 
 	// lastSteps bounds how long requests are kept waiting for the end of a return.
-	lastSteps = 300 * time.Millisecond
+	lastSteps = 500 * time.Millisecond
 	// fewLeft settlements may still wait when the last steps begin.
-	fewLeft = 64
+	fewLeft = 16
 
 	lookAgain  = 50 * time.Millisecond // whether the store answers
 	lookCloser = 2 * time.Millisecond  // whether the last settlement is through
