@@ -99,16 +99,15 @@ func (s *Store) attempts(ctx context.Context, op string, attempt func(ctx contex
 		return err
 	}
 	maybe := mayHaveRun(err)
-	s.heed(ctx, err)
 	if isReply(err) && !elsewhere[code(err)] || ctx.Err() != nil || s.closed.Load() {
 		return s.failure(op, err, maybe)
 	}
+	s.lookAround(ctx)
 
 	err = patiently(ctx, func() error { return attempt(ctx, s.fresh, true) })
 	if err == nil || err == redis.Nil {
 		return err
 	}
-	s.heed(ctx, err)
 	return s.failure(op, err, maybe || mayHaveRun(err))
 }
 

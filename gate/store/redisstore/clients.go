@@ -95,28 +95,12 @@ func (s *Store) cluster(o *redis.ClusterOptions) *redis.ClusterClient {
 		client.AddHook(&nodeHook{store: s, server: one, client: client})
 		return client
 	}
-	client := redis.NewClusterClient(o)
-	client.ReloadState(context.Background()) // so that a call need not do it in its time
-	return client
+	return redis.NewClusterClient(o)
 }
 
 // greet asks a new connection for the server's run before anything else is sent.
 func (s *Store) greet(one *server) func(context.Context, *redis.Conn) error {
 	return func(ctx context.Context, cn *redis.Conn) error { return s.askRun(ctx, one, cn) }
-}
-
-// heed has the masters of a cluster looked up anew after a failure that may mean that
-// there are others, in the background: however many calls fail, it is done a few times
-// a second at most.
-func (s *Store) heed(ctx context.Context, err error) {
-	if isReply(err) && !elsewhere[code(err)] && code(err) != "CLUSTERDOWN" {
-		return
-	}
-	for _, client := range []redis.UniversalClient{s.client, s.fresh} {
-		if cluster, ok := client.(*redis.ClusterClient); ok {
-			cluster.ReloadState(ctx)
-		}
-	}
 }
 
 // once is a command that the library must not repeat.

@@ -26,24 +26,25 @@ func TestAClusterFailover(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := testbed.Cluster(t, testbed.ServerArgs("--cluster-require-full-coverage", "no"))
-			s := openStore(t, "", quick, byCluster(cluster))
+			s, calm := openStore(t, "", hasty, byCluster(cluster)), openStore(t, "", byCluster(cluster))
 			masters := cluster.Masters()
 			here, there := onShard(s, cluster, masters[0]), onShard(s, cluster, masters[1])
 			for _, d := range []*store.Decide{here, there} {
-				if n := admits(t, s, d.Slot, 0); n != 10 {
+				if n := admits(t, calm, d.Slot, 0); n != 10 {
 					t.Fatalf("%d admitted at once", n)
 				}
 			}
+			replicated(t, masters[0], 1)
 			outage(t, s, here, func() { end(masters[0]) }, func() {
 				for n := range int64(50) {
-					if _, err := admitted(s, at(there.Slot, 10+n)); err != nil {
+					if _, err := admitted(calm, at(there.Slot, 10+n)); err != nil {
 						t.Errorf("the other shard: %v", err)
 					}
 				}
 				cluster.AwaitFailover(masters[0])
 			})
-			standing(t, s, here.Slot, false)
-			standing(t, s, there.Slot, true)
+			standing(t, calm, here.Slot, false)
+			standing(t, calm, there.Slot, true)
 		})
 	}
 }

@@ -31,8 +31,8 @@
 // that will. They are followed for failovers, too: connections to a server that is the
 // master no more are closed. Bookings go on as soon as the sentinels name a new master.
 //
-// Cluster: which master has which hash slots is asked every 5 s, and after any failure
-// of transport, a few times a second at most and beside the calls. With
+// Cluster: which master has which hash slots is asked every 5 s, and before the second
+// attempt of a call, once for all that fail at the same time. With
 // cluster-require-full-coverage, the default of Redis, every shard refuses
 // (CLUSTERDOWN) while one has no master. Reads that are no scripts may be repeated by
 // the library.

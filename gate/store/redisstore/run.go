@@ -121,7 +121,7 @@ func (s *Store) expect(ctx context.Context, one *server, before, state *runState
 		return known, adopt
 	}
 	had := holder.now.Load()
-	ctx, cancel := context.WithTimeout(ctx, s.timeout/8)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout/16)
 	defer cancel()
 	if s.askOn(ctx, holder, holder.client) != nil {
 		return known, false

@@ -34,10 +34,12 @@ type told struct {
 
 func (s *Store) tellOf(t *testing.T, slot int) told {
 	t.Helper()
-	reply, err := s.run(context.Background(), &call{op: "tell", script: tell, keys: []string{"{" + tags()[slot] + "}"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var reply any
+	eventually(t, "what scripts are told", func() (told bool) {
+		var err error
+		reply, err = s.run(context.Background(), &call{op: "tell", script: tell, keys: []string{"{" + tags()[slot] + "}"}})
+		return err == nil // a gate needs a moment to see a failover
+	})
 	parts := strings.Split(reply.(string), "|")
 	if len(parts) != 3 {
 		t.Fatalf("told %q", reply)

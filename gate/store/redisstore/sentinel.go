@@ -20,8 +20,8 @@ import (
 // The client library's own way asks one sentinel until that fails, so that one which
 // hangs, or is cut off with an old master, is believed.
 type sentinels struct {
-	name    string // of the master, as they call it
-	patient time.Duration
+	name    string        // of the master, as they call it
+	timeout time.Duration // of a question
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	clients []*redis.SentinelClient
 
@@ -39,7 +39,7 @@ type answer struct {
 }
 
 func newSentinels(o Options) *sentinels {
-	s := &sentinels{name: o.MasterName, patient: firstShare(o.Timeout) / 2, dial: o.dialer(), links: make(map[*link]struct{})}
+	s := &sentinels{name: o.MasterName, timeout: firstShare(o.Timeout), dial: o.dialer(), links: make(map[*link]struct{})}
 	for _, address := range o.Addresses {
 		direct := o.direct(2)
 		direct.Addr, direct.DB, direct.Dialer = address, 0, lazily(s.dial)
@@ -113,9 +113,9 @@ type vote struct {
 }
 
 // ask takes the word of whoever knows of the latest failover, once most sentinels have
-// answered, or all that will.
+// answered, or all that will; those that hang are not waited for.
 func (s *sentinels) ask(question *answer) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.patient)
+	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()
 	votes := make(chan vote, len(s.clients))
 	for _, client := range s.clients {
@@ -123,17 +123,22 @@ func (s *sentinels) ask(question *answer) {
 	}
 	latest, answered := vote{epoch: -1}, 0
 	var failures []error
-	for range s.clients {
-		v := <-votes
-		if v.err != nil {
-			failures = append(failures, v.err)
-			continue
-		}
-		if v.epoch > latest.epoch {
-			latest = v
-		}
-		if answered++; answered > len(s.clients)/2 {
-			break
+	enough := len(s.clients)/2 + 1
+	patience := time.After(s.timeout / 2)
+	for heard := 0; heard < len(s.clients) && answered < enough; {
+		select {
+		case <-patience:
+			enough = 1
+		case v := <-votes:
+			heard++
+			if v.err != nil {
+				failures = append(failures, v.err)
+				continue
+			}
+			answered++
+			if v.epoch > latest.epoch {
+				latest = v
+			}
 		}
 	}
 	question.master = latest.master

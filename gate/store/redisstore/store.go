@@ -74,6 +74,7 @@ type Store struct {
 	fresh     redis.UniversalClient // second attempts: never reuses a connection
 	server    *server               // the only one; nil on a cluster
 	sentinels *sentinels            // nil unless they name that
+	reloads   reloads
 
 	secret     secret
 	sealer     sealer
@@ -123,6 +124,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		s.sentinels = newSentinels(o)
 	}
 	s.client, s.fresh = s.clients(o)
+	if o.Mode == Cluster {
+		s.reload() // so that no call need do it in its time
+	}
 	s.clerk, s.enlisted = newClerk(), newEnlisted(s.WatchRun())
 	s.secret.configure(o.Secret)
 	s.sealer.keys = keys

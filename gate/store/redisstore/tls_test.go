@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"testing"
+	"time"
 
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/testbed"
@@ -50,5 +51,11 @@ func TestATLSHandshakeThatHangs(t *testing.T) {
 	server.Freeze()
 	defer server.Resume()
 	s := openStore(t, server.Addr(), quick, func(o *Options) { o.TLS = &tls.Config{RootCAs: trusting(server)} })
-	expectFailure(t, fails(t, s), store.KindTimeout, false)
+	start := time.Now()
+	if failure := fails(t, s); failure.Kind != store.KindTimeout {
+		t.Errorf("failure %v", failure)
+	}
+	if took := time.Since(start); took > s.timeout+grace {
+		t.Errorf("it took %v", took)
+	}
 }
