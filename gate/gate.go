@@ -182,6 +182,7 @@ func (j *journey) run() *Reply {
 	if j.route.decide.Pool == "" && !j.dedupedOrLimited() {
 		return j.forwardUnheld()
 	}
+	defer j.takeBack()
 	grant, reply := j.admit()
 	if reply == nil && j.req.Body == nil {
 		grant, reply = j.readUnder(grant)

@@ -24,8 +24,9 @@ var errAway = errors.New("the store is away")
 type outage struct {
 	query store.SlotQuery // what the store will be told of the slot
 	bound string          // of Gate-Bound
-	// maybe: the store may have taken the decide whose reply was lost.
-	maybe bool
+	// asked is the grant that the store may have given in a reply that was lost; nil:
+	// none, or it goes by the name of what was sent.
+	asked *grant
 }
 
 // store is who decides about this request.
@@ -42,24 +43,20 @@ func (j *journey) goOn(d *store.Decide, wait *patience, err error) *Reply {
 	if j.outage != nil { // the process's own memory is full
 		return j.refuse(decision.DecisionStoreDown, "Too much has happened since the store that keeps the bookings went away.", time.Second)
 	}
-	maybe := false
-	if !errors.Is(err, errAway) {
-		maybe = j.gate.noteFailure(err)
+	j.outage = &outage{bound: boundBackend}
+	if !errors.Is(err, errAway) && j.gate.noteFailure(err) {
+		asked := &grant{decide: *d, decided: store.Decided{Hold: d.ID}}
+		if d.Pool == "" || d.Action != store.Book {
+			asked.decided.Hold = ""
+		}
+		j.outage.asked = asked
 	}
-	g := &grant{decide: *d, decided: store.Decided{Hold: d.ID}}
-	if d.Pool == "" || d.Action != store.Book {
-		g.decided.Hold = ""
-	}
-	j.outage = &outage{bound: boundBackend, maybe: maybe}
 	j.outage.query, _ = j.gate.Query(d.Pool, d.Slot)
 
 	rule := j.match.Rule
 	switch {
 	case rule.OnStoreFailure == "reject":
 		j.outage.bound = boundNothing
-		if maybe {
-			j.gate.backlog.Add(j.settlement(g, rules.NeverSent, nil))
-		}
 		return j.refuse(decision.DecisionStoreDown, "The store that keeps the bookings does not answer.", time.Second)
 	case wait.waited():
 		// The request it waited for may be at the backend of another gate.
@@ -91,6 +88,10 @@ func (j *journey) passThrough(g *grant) *Reply {
 			return j.notPassed(g, time.Second)
 		}
 	}
+	maybe := j.outage.asked != nil && j.outage.asked.decide.ID == g.decide.ID
+	if maybe {
+		j.outage.asked = nil // how this one ends says it
+	}
 	reply, outcome := j.forward(g)
 	j.settle(g, outcome, reply)
 
@@ -98,7 +99,7 @@ func (j *journey) passThrough(g *grant) *Reply {
 	s.Pool, s.Capacity, s.Truth = j.outage.query.Pool, j.outage.query.Capacity, j.outage.query.Truth
 	s.Retain, s.KeepUnknown, s.ReleaseSeq, s.Probe = j.outage.query.Retain, j.outage.query.KeepUnknown, 0, false
 	if passing != nil {
-		j.gate.back.End(passing, s, j.outage.maybe)
+		j.gate.back.End(passing, s, maybe)
 	} else {
 		j.gate.backlog.AddUnseen(s)
 	}
@@ -120,12 +121,14 @@ func (j *journey) notPassed(g *grant, wait time.Duration) *Reply {
 }
 
 // unused gives a grant back of which nothing was sent.
-func (j *journey) unused(g *grant) {
-	j.settle(g, rules.NeverSent, nil)
-	if j.outage != nil && j.outage.maybe {
-		s := j.settlement(g, rules.NeverSent, nil)
-		s.Pool = j.outage.query.Pool
-		j.gate.backlog.Add(s)
+func (j *journey) unused(g *grant) { j.settle(g, rules.NeverSent, nil) }
+
+// takeBack tells the store, as soon as it answers again, that nothing was sent under a
+// grant whose reply was lost. However the request ended without it: were it not told,
+// the units would be held for a request that nobody makes any more.
+func (j *journey) takeBack() {
+	if j.outage != nil && j.outage.asked != nil {
+		j.gate.backlog.Add(j.settlement(j.outage.asked, rules.NeverSent, nil))
 	}
 }
 

@@ -191,8 +191,8 @@ func TestAWaitingTwinIsNotSentWhenTheStoreGoesAway(t *testing.T) {
 }
 
 func TestADecideThatMayHaveRunIsSettledLater(t *testing.T) {
-	for _, policy := range []string{"pass", "reject"} {
-		f := newFixture(t, "capacity: 1", "on_store_failure: "+policy)
+	for _, policy := range []string{"pass", "reject", "local"} { // local knows of nothing left, and refuses
+		f := newFixture(t, "capacity: 1, keep_unknown: true", "on_store_failure: "+policy)
 		f.store.set(nil, func(op string) error {
 			if op == "decide" {
 				return down(true)(op)
@@ -202,7 +202,7 @@ func TestADecideThatMayHaveRunIsSettledLater(t *testing.T) {
 		f.book(call{}) // the store took the hold, its reply was lost
 		waitFor(t, func() bool { return f.Status().SettleBacklog == 0 })
 		s := f.slot("1")
-		if want := int64(map[string]int{"pass": 1, "reject": 0}[policy]); s.Confirmed != want || s.Held != 0 {
+		if want := int64(map[string]int{"pass": 1}[policy]); s.Confirmed != want || s.Held != 0 {
 			t.Fatalf("%s: confirmed %d, held %d", policy, s.Confirmed, s.Held)
 		}
 	}

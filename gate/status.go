@@ -132,7 +132,8 @@ func revision(cfg *rules.Config) string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(b)
+	policy := cfg.Digest() // what JSON does not show: the sources of truth
+	sum := sha256.Sum256(append(b, policy[:]...))
 	return hex.EncodeToString(sum[:6])
 }
 
