@@ -118,11 +118,13 @@ const movePause = 5 * time.Millisecond
 // moved to another shard and some have not, for as long as there is time for another.
 func patiently(ctx context.Context, attempt func() error) error {
 	for {
+		start := time.Now()
 		err := attempt()
 		if code(err) != "TRYAGAIN" {
 			return err
 		}
-		if end, bounded := ctx.Deadline(); bounded && time.Until(end) < 2*movePause {
+		// One that was cut off might have run.
+		if end, bounded := ctx.Deadline(); bounded && time.Until(end) < 2*movePause+4*time.Since(start) {
 			return err
 		}
 		select {

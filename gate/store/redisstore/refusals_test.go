@@ -176,7 +176,7 @@ func TestADemotedServerIsLeftInTheSameCall(t *testing.T) {
 // What a cluster refuses is followed where that leads anywhere.
 func TestRefusalsOfACluster(t *testing.T) {
 	cluster := testbed.Cluster(t)
-	s := openStore(t, "", quick, byCluster(cluster))
+	s := openStore(t, "", hasty, byCluster(cluster))
 	s.tellAll(t)
 	for word, keys := range map[string][]string{
 		"CROSSSLOT": {"{" + tags()[lowest[0]] + "}", "{" + tags()[lowest[1]] + "}"},
