@@ -91,7 +91,7 @@ func assemble(entry string, parts []string, more ...string) *Script {
 		}
 		body.Write(withoutComments(text))
 	}
-	source := "#!lua\n" + withoutConstants(body.String())
+	source := "#!lua\n" + withoutConstants(withoutUnused(body.String()))
 	sum := sha1.Sum([]byte(source))
 	return &Script{Name: entry, Source: source, SHA1: hex.EncodeToString(sum[:]), parts: all}
 }
@@ -112,6 +112,31 @@ var (
 	constant = regexp.MustCompile(`(?m)^local ([A-Z][A-Z_]+) = (-?\d+(?: \^ \d+)?|'[^'\n]*')(?: +--.*)?\n`)
 	word     = regexp.MustCompile(`'[^'\n]*'|[A-Za-z_]\w*`)
 )
+
+// function is one at the top level: it ends with the next line that is "end" alone, or with
+// its own line.
+var function = regexp.MustCompile(`(?m)^local function (\w+)\((?:.*\bend\n|[^\n]*\n(?:(?:[ \t].*)?\n)*end\n)`)
+
+// withoutUnused drops the functions of the parts that an entry does not call: Redis would
+// make them anew for each call of the script.
+func withoutUnused(source string) string {
+	for {
+		uses := map[string]int{}
+		for _, name := range word.FindAllString(source, -1) {
+			uses[name]++
+		}
+		less := function.ReplaceAllStringFunc(source, func(text string) string {
+			if uses[function.FindStringSubmatch(text)[1]] == 1 {
+				return ""
+			}
+			return text
+		})
+		if less == source {
+			return source
+		}
+		source = less
+	}
+}
 
 // withoutConstants puts the value of each constant, a number or text that a line of its
 // own names in capitals, where it is used. Redis runs a script from its first line for

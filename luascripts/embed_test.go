@@ -102,3 +102,17 @@ func TestEveryFileIsPartOfAScript(t *testing.T) {
 		}
 	}
 }
+
+func TestFunctionsThatNobodyCallsAreLeftOut(t *testing.T) {
+	got := withoutUnused(strings.Join([]string{
+		"local function one(a) return a end",
+		"local function two()", "  return one(2)", "end",
+		"local function three()", "  if x then", "    return 3", "  end", "end",
+		"local function four()", "  return three()", "end",
+		"return one(1)", "",
+	}, "\n"))
+	want := "local function one(a) return a end\nreturn one(1)\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
