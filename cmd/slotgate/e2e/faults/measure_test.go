@@ -120,7 +120,11 @@ func (h *hall) count(pool string, r *result, all []told) {
 			}
 		}
 		r.sold += sold
-		r.oversold += max(0, sold-seats*size())
+		if over := sold - seats*size(); over > 0 {
+			r.oversold += over
+			ledger := stage.Send("GET", fmt.Sprintf("%s/v1/slots/%s/%d/ledger", h.gate(0).Admin, pool, lesson), "")
+			h.t.Logf("%s lesson %d is oversold by %d; its ledger: %s", pool, lesson, over, ledger.Body)
+		}
 	}
 	missed := map[string]bool{}
 	for _, a := range all {
