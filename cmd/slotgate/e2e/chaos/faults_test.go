@@ -57,9 +57,6 @@ var (
 // gates of every storm.
 const gates = 2
 
-// topologies that the gates can be run on.
-var topologies = []string{"standalone", "sentinel", "cluster"}
-
 // drawFaults fills the lanes, each with up to two faults, the store's with up to three.
 func (p *plan) drawFaults(r *rand.Rand) (faults []fault) {
 	for _, l := range []struct {

@@ -4,8 +4,11 @@
 // API on a real PostgreSQL. What the clients were told is held against a model of a
 // lesson (slotModel) by porcupine, and against the database itself.
 //
-//	SLOTGATE_SEED=7 go test -run TestChaos ./cmd/slotgate/e2e/chaos     one storm
-//	SLOTGATE_SEEDS=50 go test -run TestChaos ./cmd/slotgate/e2e/chaos   so many
+//	SLOTGATE_SEED=7 go test -run TestChaos ./cmd/slotgate/e2e/chaos       one storm (or 7,20-39)
+//	SLOTGATE_SEEDS=50 go test -run TestChaos ./cmd/slotgate/e2e/chaos     so many
+//	SLOTGATE_SOAK_TIME=3m go test -run TestSoak ./cmd/slotgate/e2e/chaos  storm after storm on the same gates
+//
+// With -artifacts a storm that failed leaves every call and the database's history.
 //
 // The same seed draws the same plan; when its steps fall depends on the machine.
 // Seeds that once found a fault are kept in testdata/seeds.txt and always run.

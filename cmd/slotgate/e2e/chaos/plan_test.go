@@ -118,9 +118,6 @@ func drawSetup(r *rand.Rand) setup {
 		maxInflight:    pick(r, 0, 0, 1, 3),
 		journal:        r.IntN(2) == 0,
 	}
-	if !slices.Contains(topologies, s.topology) {
-		s.topology = "standalone"
-	}
 	if !s.constraints {
 		// Without them the gate is alone: these are what it then asks for.
 		s.style, s.truth, s.keepUnknown, s.unknown = booking.Naive, true, true, "reject"
