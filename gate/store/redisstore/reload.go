@@ -66,8 +66,12 @@ func (s *Store) lookUpMasters() {
 	const tries = 5
 	var both sync.WaitGroup
 	for _, client := range []redis.UniversalClient{s.client, s.fresh} {
+		cluster, ok := client.(*redis.ClusterClient)
+		if !ok {
+			continue // a server alone that takes the steps of a cluster, as the models have it
+		}
 		both.Go(func() {
-			for try := 0; try < tries && !s.lookUp(client.(*redis.ClusterClient)); try++ {
+			for try := 0; try < tries && !s.lookUp(cluster); try++ {
 			}
 		})
 	}
