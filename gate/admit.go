@@ -97,7 +97,11 @@ func (j *journey) admit() (*grant, *Reply) {
 				return nil, j.refuseVerdict(&decided)
 			}
 		case decision.Load:
-			if j.load(&d); d.Pool == "" && !j.dedupedOrLimited() {
+			if err := j.load(&d); err != nil {
+				if reply := j.goOn(&d, wait, err); reply != nil {
+					return nil, reply
+				}
+			} else if d.Pool == "" && !j.dedupedOrLimited() {
 				return nil, j.forwardUnheld()
 			}
 		case decision.NoRoom:

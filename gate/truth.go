@@ -28,6 +28,9 @@ const (
 	LoadDone
 	// LoadMissing: there is no such slot.
 	LoadMissing
+	// LoadAway: the store did not answer, and said of the slot that truth must be
+	// looked at first. It has not been: go on as without the store.
+	LoadAway
 )
 
 // maxLoads bounds the loads that one request asks for.
@@ -35,8 +38,8 @@ const maxLoads = 3
 
 // load answers a Load verdict, so that the store can be asked again. A slot that
 // truth does not have is left to the backend, which will say so: nothing is held and
-// the slot leaves no trace; a key is still deduped.
-func (j *journey) load(d *store.Decide) {
+// the slot leaves no trace; a key is still deduped. errAway: the store does not answer.
+func (j *journey) load(d *store.Decide) error {
 	loaded := LoadFailed
 	if j.loads++; j.gate.truth != nil && j.loads <= maxLoads {
 		loaded = j.gate.truth.Load(context.Background(), d.Pool, d.Slot)
@@ -46,8 +49,11 @@ func (j *journey) load(d *store.Decide) {
 		d.Blind = true
 	case LoadMissing:
 		d.Pool, j.missing = "", true
+	case LoadAway:
+		return errAway
 	case LoadDone:
 	}
+	return nil
 }
 
 // noteStranger looks at how a request for a slot ended that truth does not have. One

@@ -125,15 +125,18 @@ end
 
 -- How many of the slot may be at the backend at once, 0 any number. While counters that
 -- follow truth are not to be believed, one: a backend that reads and then writes, and
--- has no constraint, then sells no more than it has. For the same reason nobody is let
--- in there beside a request that has not been answered, where unknown ones are kept.
+-- has no constraint, then sells no more than it has. Where unknown outcomes are kept
+-- (such a backend), also while truth cannot be read, and nobody is let in beside a request
+-- without an answer that nothing counts.
 local function room_of(d, s)
   local room = d.max_inflight
-  if not (slot_doubtful(s) or slot_capacity(s, d.capacity) == LEARNED) then return room end
+  local unknown = slot_capacity(s, d.capacity) == LEARNED
+  if not (unknown or slot_doubtful(s)) then return room end
   local most = LEARNED_INFLIGHT
-  if d.truth == TRUTH_REMAINING and (slot_is_dirty(s) or truth_wait(s, d.hold_ttl) > 0) then
-    most = 1
-    if d.keep_unknown and s.held > s.v.pending then return 1, true end
+  if d.truth == TRUTH_REMAINING then
+    local unverified = slot_is_dirty(s) or truth_wait(s, d.hold_ttl) > 0
+    if unverified or d.keep_unknown then most = 1 end
+    if d.keep_unknown and (unverified or unknown) and s.held > s.v.pending then return 1, true end
   end
   return (room == 0 or room > most) and most or room
 end

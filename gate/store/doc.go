@@ -202,7 +202,8 @@
 // than HoldTTL after the change was first seen; until then it admits as learned, with
 // holds (H17), one at a time, as a dirty slot does: the backend then decides with
 // nobody beside, so that it sells no more than it has though it may have no constraint.
-// With KeepUnknown nobody is let in there beside a hold without an answer. Touch makes counters unverified once it is resumed: the first decide
+// With KeepUnknown nobody is let in there beside a hold without an answer, and one at a
+// time too where no look has found anything yet, or the last one failed. Touch makes counters unverified once it is resumed: the first decide
 // after Resume is Load.
 //
 // A slot is due for a look Hot after something moved that was not moving before, at

@@ -16,6 +16,7 @@ import (
 // the store takes for one call, or when ctx ends, which ends the wait and not the
 // look. LoadDone: ask the store again. LoadMissing: there is no such slot, keep no
 // state of it. LoadFailed: truth does not tell, go on as where capacity is not known.
+// LoadAway: the store does not answer.
 func (p *Pool) Load(ctx context.Context, slot string) gate.Loaded {
 	if p.missing.has(slot, time.Now()) {
 		return gate.LoadMissing
@@ -47,14 +48,14 @@ func (p *Pool) load(slot string) gate.Loaded {
 	switch {
 	case err != nil:
 		p.noteStore("look", err)
-		return gate.LoadFailed
+		return unloaded(err)
 	case asked == nil:
 		return gate.LoadDone
 	}
 	s, err := l.finish(ctx, asked, looked)
 	if err != nil {
 		p.noteStore("apply", err)
-		return gate.LoadFailed
+		return unloaded(err)
 	}
 	switch s.result {
 	case LookMissing:
@@ -64,6 +65,14 @@ func (p *Pool) load(slot string) gate.Loaded {
 		return gate.LoadFailed
 	}
 	return gate.LoadDone // also where a later look was applied before
+}
+
+// unloaded tells a store that does not answer from a look that was not ended.
+func unloaded(err error) gate.Loaded {
+	if failure := new(store.Error); errors.As(err, &failure) {
+		return gate.LoadAway
+	}
+	return gate.LoadFailed
 }
 
 // beginOrWait begins the look, or waits while another gate has the slot's lease:

@@ -361,7 +361,8 @@ func (q *question) ofRoom() bool {
 
 // room is how many of the slot may be at the backend at once, 0 any number. While
 // counters that follow truth are not to be believed it is one, and none beside a
-// request without an answer where those are kept: see "Truth" in gate/store.
+// request without an answer where those are kept, for which it is one also while truth
+// cannot be read: see "Truth" in gate/store.
 func (q *question) room() (room int, alone bool) {
 	room = q.d.MaxInflight
 	_, known := q.slot.left(q.of)
@@ -369,8 +370,8 @@ func (q *question) room() (room int, alone bool) {
 		return room, false
 	}
 	most := store.LearnedInflight
-	if q.d.Truth == store.TruthRemaining && q.isDirty() {
-		most, alone = 1, q.d.KeepUnknown && q.slot.awaits()
+	if q.d.Truth == store.TruthRemaining && (q.isDirty() || q.d.KeepUnknown) {
+		most, alone = 1, q.d.KeepUnknown && (q.isDirty() || !known) && q.slot.awaits()
 	}
 	if room == 0 || room > most {
 		room = most

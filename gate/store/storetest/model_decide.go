@@ -149,9 +149,9 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 		return say(decision.LimitedSlot)
 	}
 	room, most, alone := d.MaxInflight, store.LearnedInflight, false // 11
-	if m.truth == store.TruthRemaining && m.dirty(d.Slot) {
+	if m.truth == store.TruthRemaining && (m.dirty(d.Slot) || d.KeepUnknown && (!known || s.counters.failed)) {
 		most = 1
-		alone = d.KeepUnknown && m.units(d.Slot, "", func(s decision.HoldState) bool {
+		alone = d.KeepUnknown && (m.dirty(d.Slot) || !known) && m.units(d.Slot, "", func(s decision.HoldState) bool {
 			return s == decision.Held || s == decision.HoldUnknown
 		}) > 0
 	}

@@ -277,7 +277,7 @@ func copyOf(label string, c call) step[world] {
 		if after.id != before.id {
 			return "", []string{"P3: a copy of a call had an effect"}, nil
 		}
-		return "", nil, nothing
+		return "", nil, errNothing
 	}}
 }
 
@@ -300,7 +300,7 @@ func (b *Bookings) ask(r int, label string, copy Copy, lost bool) step[world] {
 		was, got := w.requests[r], reply.(store.Decided)
 		said := fmt.Sprintf(": %s, %s", got.Verdict, holdName(b.holder(got.Hold)))
 		if waits(got.Verdict) && !was.open || lost && after.id == before.id {
-			return said, nil, nothing
+			return said, nil, errNothing
 		}
 		b.decided(r, w, got)
 		if lost {
@@ -332,7 +332,7 @@ func (b *Bookings) askTwice(r int, label string) step[world] {
 	return step[world]{label: label, call: b.callDecide(r, Second), then: func(w *world, reply any, _, _ *state) (string, []string, error) {
 		got := reply.(store.Decided)
 		if waits(got.Verdict) || got.Verdict == decision.Admitted {
-			return "", nil, nothing
+			return "", nil, errNothing
 		}
 		b.decided(r, w, got)
 		w.requests[r].late = true

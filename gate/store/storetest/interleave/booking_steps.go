@@ -75,7 +75,7 @@ func (b *Bookings) askNext(r int, q request) []step[world] {
 		w.requests[r].step = 0
 		if waits(decided.Verdict) {
 			if w.requests[r].phase, w.requests[r].lease = idle, 0; q.phase == idle {
-				return said, nil, nothing
+				return said, nil, errNothing
 			}
 			return said, nil, nil
 		}

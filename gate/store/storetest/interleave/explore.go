@@ -47,7 +47,7 @@ type call struct {
 }
 
 // nothing: the step had no effect that is worth a place of its own.
-var nothing = errors.New("nothing happened")
+var errNothing = errors.New("nothing happened")
 
 // state is a state of the store, as it was found the first time.
 type state struct {
@@ -201,7 +201,7 @@ func (e *explorer[W]) expand(p *play, from int32, here place[W], at *state) erro
 		}
 		e.mu.Lock()
 		e.result.Steps++
-		if err != nothing {
+		if err != errNothing {
 			e.enter(place[W]{w, after.id}, from, label, broken)
 		}
 		e.mu.Unlock()

@@ -176,7 +176,7 @@ func (o *Outages) ask(r int, name string) step[outage] {
 		said := fmt.Sprintf(": %s, %d left", got.Verdict, got.Left)
 		switch got.Verdict {
 		case decision.Load, decision.NoRoom:
-			return said, nil, nothing
+			return said, nil, errNothing
 		case decision.Admitted:
 		default:
 			w.flights[r].stage = settled

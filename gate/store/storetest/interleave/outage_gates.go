@@ -104,7 +104,7 @@ func (o *Outages) lookSteps(w *outage, at *state) (steps []step[outage]) {
 		return []step[outage]{{label: fmt.Sprintf("gate %d begins a look", g), call: begin, then: func(w *outage, reply any, _, _ *state) (string, []string, error) {
 			got := reply.(store.Looked)
 			if got.Busy > 0 {
-				return "", nil, nothing
+				return "", nil, errNothing
 			}
 			w.look = begun
 			return fmt.Sprintf(": %d open", got.Open), nil, nil
