@@ -108,49 +108,124 @@ func withoutComments(text []byte) []byte {
 	return kept
 }
 
-var (
-	constant = regexp.MustCompile(`(?m)^local ([A-Z][A-Z_]+) = (-?\d+(?: \^ \d+)?|'[^'\n]*')(?: +--.*)?\n`)
-	word     = regexp.MustCompile(`'[^'\n]*'|[A-Za-z_]\w*`)
-)
+// constant is a number or text that a line of its own names in capitals.
+var constant = regexp.MustCompile(`(?m)^local ([A-Z][A-Z_]+) = (-?\d+(?: \^ \d+)?|'[^'\n]*')(?: +--.*)?\n`)
 
-// function is one at the top level: it ends with the next line that is "end" alone, or with
-// its own line.
-var function = regexp.MustCompile(`(?m)^local function (\w+)\((?:.*\bend\n|[^\n]*\n(?:(?:[ \t].*)?\n)*end\n)`)
+// eachToken calls f with the words, the quoted texts and what stands between them.
+func eachToken(source string, f func(token string, word bool)) {
+	isWord := func(c byte) bool {
+		return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+	}
+	plain := 0 // where what stands between began
+	token := func(from, to int, word bool) {
+		if from > plain {
+			f(source[plain:from], false)
+		}
+		f(source[from:to], word)
+		plain = to
+	}
+	for i := 0; i < len(source); {
+		switch c := source[i]; {
+		case c == '\'':
+			end := strings.IndexAny(source[i+1:], "'\n")
+			if end < 0 || source[i+1+end] == '\n' {
+				i++
+				continue
+			}
+			token(i, i+end+2, false)
+			i = plain
+		case isWord(c) && (c < '0' || c > '9'):
+			end := i + 1
+			for end < len(source) && isWord(source[end]) {
+				end++
+			}
+			token(i, end, true)
+			i = end
+		default:
+			i++
+		}
+	}
+	if plain < len(source) {
+		f(source[plain:], false)
+	}
+}
+
+// block is a function at the top level, or what stands between two of them.
+type block struct {
+	name string // "": no function
+	text string
+	uses map[string]int
+}
+
+// blocks takes a script apart. A function at the top level ends with the next line that is
+// "end" alone, or with its own line.
+func blocks(source string) []*block {
+	var list []*block
+	inside := false // a function
+	for line := range strings.Lines(source) {
+		name, isFunction := strings.CutPrefix(line, "local function ")
+		if !inside && (isFunction || len(list) == 0 || list[len(list)-1].name != "") {
+			list = append(list, &block{uses: map[string]int{}})
+		}
+		last := list[len(list)-1]
+		last.text += line
+		switch {
+		case inside:
+			inside = line != "end\n"
+		case isFunction:
+			last.name, _, _ = strings.Cut(name, "(")
+			inside = !strings.HasSuffix(line, " end\n")
+		}
+	}
+	return list
+}
 
 // withoutUnused drops the functions of the parts that an entry does not call: Redis would
 // make them anew for each call of the script.
 func withoutUnused(source string) string {
-	for {
-		uses := map[string]int{}
-		for _, name := range word.FindAllString(source, -1) {
-			uses[name]++
-		}
-		less := function.ReplaceAllStringFunc(source, func(text string) string {
-			if uses[function.FindStringSubmatch(text)[1]] == 1 {
-				return ""
+	list := blocks(source)
+	uses := map[string]int{}
+	for _, b := range list {
+		eachToken(b.text, func(token string, word bool) {
+			if word {
+				b.uses[token]++
+				uses[token]++
 			}
-			return text
 		})
-		if less == source {
-			return source
-		}
-		source = less
 	}
+	for before := -1; before != len(list); {
+		before = len(list)
+		list = slices.DeleteFunc(list, func(b *block) bool {
+			if b.name == "" || uses[b.name] > 1 {
+				return false
+			}
+			for word, n := range b.uses {
+				uses[word] -= n
+			}
+			return true
+		})
+	}
+	var kept strings.Builder
+	for _, b := range list {
+		kept.WriteString(b.text)
+	}
+	return kept.String()
 }
 
-// withoutConstants puts the value of each constant, a number or text that a line of its
-// own names in capitals, where it is used. Redis runs a script from its first line for
-// each call, and makes all its functions anew: in each of them a constant would be one
-// more variable to be found.
+// withoutConstants puts the value of each constant where it is used. Redis runs a script
+// from its first line for each call, and makes all its functions anew: in each of them a
+// constant would be one more variable to be found.
 func withoutConstants(source string) string {
 	values := map[string]string{}
 	for _, found := range constant.FindAllStringSubmatch(source, -1) {
 		values[found[1]] = "(" + found[2] + ")"
 	}
-	return word.ReplaceAllStringFunc(constant.ReplaceAllString(source, ""), func(word string) string {
-		if value, ok := values[word]; ok {
-			return value
+	var b strings.Builder
+	eachToken(constant.ReplaceAllString(source, ""), func(token string, word bool) {
+		if value, ok := values[token]; ok && word {
+			token = value
 		}
-		return word
+		b.WriteString(token)
 	})
+	return b.String()
 }
