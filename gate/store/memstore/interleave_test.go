@@ -36,11 +36,9 @@ func (r *interleaveRig) begin() {
 	r.store = New(Options{Clock: r.clock.now})
 }
 
-// call makes a call, and remembers it.
-func (r *interleaveRig) call(c func(r *interleaveRig)) {
-	r.calls = append(r.calls, c)
-	c(r)
-}
+// record remembers a call that is about to be made. Whoever puts the state back makes it
+// again, at any time and from any goroutine, so that it must leave no result behind.
+func (r *interleaveRig) record(c func(r *interleaveRig)) { r.calls = append(r.calls, c) }
 
 // Wire is none between a gate and this store.
 func (r *interleaveRig) Wire() bool { return false }
@@ -57,48 +55,51 @@ type recorder struct {
 	rig *interleaveRig
 }
 
-func (r *recorder) Decide(ctx context.Context, d *store.Decide) (got store.Decided, err error) {
-	r.rig.call(func(r *interleaveRig) { got, err = r.store.Decide(ctx, d) })
-	return got, err
+func (r *recorder) Decide(ctx context.Context, d *store.Decide) (store.Decided, error) {
+	r.rig.record(func(r *interleaveRig) { _, _ = r.store.Decide(ctx, d) })
+	return r.rig.store.Decide(ctx, d)
 }
 
-func (r *recorder) Settle(ctx context.Context, s *store.Settle) (got store.Settled, err error) {
-	r.rig.call(func(r *interleaveRig) { got, err = r.store.Settle(ctx, s) })
-	return got, err
+func (r *recorder) Settle(ctx context.Context, s *store.Settle) (store.Settled, error) {
+	r.rig.record(func(r *interleaveRig) { _, _ = r.store.Settle(ctx, s) })
+	return r.rig.store.Settle(ctx, s)
 }
 
-func (r *recorder) Slot(ctx context.Context, q store.SlotQuery) (got store.Slot, err error) {
-	r.rig.call(func(r *interleaveRig) { got, err = r.store.Slot(ctx, q) })
-	return got, err
+func (r *recorder) Slot(ctx context.Context, q store.SlotQuery) (store.Slot, error) {
+	r.rig.record(func(r *interleaveRig) { _, _ = r.store.Slot(ctx, q) })
+	return r.rig.store.Slot(ctx, q)
 }
 
-func (r *recorder) Touch(ctx context.Context, t *store.Touch) (err error) {
-	r.rig.call(func(r *interleaveRig) { err = r.store.Touch(ctx, t) })
-	return err
+func (r *recorder) Touch(ctx context.Context, t *store.Touch) error {
+	r.rig.record(func(r *interleaveRig) { _ = r.store.Touch(ctx, t) })
+	return r.rig.store.Touch(ctx, t)
 }
 
-func (r *recorder) Resume(ctx context.Context, q store.SlotQuery, gate string) (err error) {
-	r.rig.call(func(r *interleaveRig) { err = r.store.Resume(ctx, q, gate) })
-	return err
+func (r *recorder) Resume(ctx context.Context, q store.SlotQuery, gate string) error {
+	r.rig.record(func(r *interleaveRig) { _ = r.store.Resume(ctx, q, gate) })
+	return r.rig.store.Resume(ctx, q, gate)
 }
 
 func (r *interleaveRig) Look(_ int, l *store.Look) (store.Looked, error) {
+	r.record(func(r *interleaveRig) { r.looked, _ = r.store.Look(context.Background(), l) })
 	var err error
-	r.call(func(r *interleaveRig) { r.looked, err = r.store.Look(context.Background(), l) })
+	r.looked, err = r.store.Look(context.Background(), l)
 	return r.looked, err
 }
 
-func (r *interleaveRig) Apply(_ int, t *store.Reading) (got store.Applied, err error) {
-	r.call(func(r *interleaveRig) {
+func (r *interleaveRig) Apply(_ int, t *store.Reading) (store.Applied, error) {
+	apply := func(r *interleaveRig) (store.Applied, error) {
 		reading := *t
 		reading.Looked, r.looked = r.looked, store.Looked{}
-		got, err = r.store.Apply(context.Background(), &reading)
-	})
-	return got, err
+		return r.store.Apply(context.Background(), &reading)
+	}
+	r.record(func(r *interleaveRig) { _, _ = apply(r) })
+	return apply(r)
 }
 
 func (r *interleaveRig) Advance(d time.Duration) {
-	r.call(func(r *interleaveRig) { r.clock.advance(d) })
+	r.record(func(r *interleaveRig) { r.clock.advance(d) })
+	r.clock.advance(d)
 }
 
 func (r *interleaveRig) Restore(saved interleave.Saved) {
