@@ -9,7 +9,6 @@
 //	Postgres       a fresh PostgreSQL database, on a server shared by the test binary
 //	MariaDB        a fresh MariaDB database, likewise
 //	Nginx          an nginx as reverse proxy before a backend of the test
-//	FaultyBackend  an HTTP proxy in front of a backend that hangs, lies and cuts, on order or by seed
 //	FreePort       a loopback port that nobody listens on
 //
 // Everything listens on the loopback only, at 127.0.0.1 and, where servers need a way

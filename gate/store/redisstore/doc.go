@@ -105,15 +105,8 @@
 //
 // # Rights
 //
-// A user needs no more than this, with another prefix in its place; config|get and scan
-// are for warnings at the start only, cluster and asking for a cluster:
-//
-//	ACL SETUSER gate on >PASSWORD resetkeys ~slotgate:* resetchannels &slotgate:n -@all
-//	  +ping +info +time +eval +evalsha +script|load +get +set +mget +del +pexpire +pttl
-//	  +hget +hset +hdel +hmget +hgetall +zadd +zrem +zcount +zscore +zrange
-//	  +zrangebyscore +zrevrangebyscore +zremrangebyscore +xadd +xtrim +xrange +xrevrange
-//	  +publish +subscribe +unsubscribe +config|get +scan +cluster|slots +cluster|nodes
-//	  +asking
+// deploy/redis has the least that a user must be allowed, by topology; tests start servers
+// with those very files.
 //
 // # Batches
 //
