@@ -51,7 +51,7 @@ func (j *journey) goOn(d *store.Decide, wait *patience, err error) *Reply {
 		g.decided.Hold = ""
 	}
 	j.outage = &outage{bound: boundBackend, maybe: maybe}
-	j.outage.query, _ = j.gate.Query(d.Pool, d.Slot)
+	j.outage.query, _ = j.book.query(d.Pool, d.Slot)
 
 	rule := j.match.Rule
 	switch {
