@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,7 +69,8 @@ func New(o Options) (*Gate, error) {
 		closed:    make(chan struct{}),
 	}
 	g.book.Store(newRulebook(Rules{Config: o.Config, Set: o.Set, Backend: o.Backend, Truth: o.Truth}, nil))
-	g.local = degrade.NewLocal(slices.ContainsFunc(o.Set.Rules, func(r *rules.Rule) bool { return r.OnStoreFailure == "local" }))
+	g.local = degrade.NewLocal()
+	g.learn(o.Set)
 	g.back = degrade.NewRecovery(g.store, o.Logger)
 	if g.backlog, err = degrade.OpenBacklog(o.Config.Store.Journal, keys, g.back.Settle, g.noteSettled, o.Logger); err != nil {
 		_ = g.local.Close()

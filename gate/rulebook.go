@@ -2,6 +2,7 @@ package gate
 
 import (
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -87,6 +88,13 @@ func (g *Gate) begin() *rulebook {
 
 func (b *rulebook) end() { b.running.Add(-1) }
 
+// learn has the process remember what is left of slots where a rule wants to know.
+func (g *Gate) learn(set *rules.Set) {
+	if slices.ContainsFunc(set.Rules, func(r *rules.Rule) bool { return r.OnStoreFailure == "local" }) {
+		g.local.Know()
+	}
+}
+
 // idleCheck is how often a rulebook is looked at that still has requests.
 const idleCheck = 50 * time.Millisecond
 
@@ -97,6 +105,7 @@ const idleCheck = 50 * time.Millisecond
 func (g *Gate) Reload(r Rules, retired func()) {
 	before := g.book.Load()
 	after := newRulebook(r, before)
+	g.learn(r.Set)
 	g.book.Store(after)
 	g.reloads.Go(func() {
 		tick := time.NewTicker(idleCheck)
