@@ -56,6 +56,8 @@ type Options struct {
 	Truth   Truth // nil: no pool has a source
 	Metrics *Metrics
 	Version string
+	// Reload reads the configuration anew and puts it in effect; nil: it cannot.
+	Reload func() (Reloaded, error)
 	// Listen is the configured address. Without a Token it must be loopback.
 	Listen string
 	Token  string
@@ -69,6 +71,7 @@ type Server struct {
 	truth    Truth
 	metrics  *Metrics
 	version  string
+	reload   func() (Reloaded, error)
 	access   access
 	log      *slog.Logger
 	http     *http.Server
@@ -82,7 +85,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{gate: o.Gate, slots: o.Slots, truth: o.Truth, metrics: o.Metrics, version: o.Version, access: access, log: o.Logger}
+	s := &Server{gate: o.Gate, slots: o.Slots, truth: o.Truth, metrics: o.Metrics, version: o.Version, reload: o.Reload, access: access, log: o.Logger}
 	s.http = &http.Server{
 		Handler:           s.routes(),
 		ReadHeaderTimeout: 5 * time.Second,
