@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"crypto/sha256"
 	"reflect"
 	"slices"
 	"sync/atomic"
@@ -21,16 +22,17 @@ type Rules struct {
 // ends under the one that it began with, whatever is put in effect meanwhile.
 type rulebook struct {
 	Rules
-	routes   []*route         // by Rule.Index
-	queues   map[string]queue // by pool
-	revision string           // tells this configuration from others
-	running  atomic.Int64     // requests that began with it
+	routes   []*route          // by Rule.Index
+	queues   map[string]queue  // by pool
+	revision string            // tells this configuration from others
+	digest   [sha256.Size]byte // … its rules and pools
+	running  atomic.Int64      // requests that began with it
 }
 
 // newRulebook takes from the one before what a request must not find anew because
 // another part of the file was changed: limits, lines, and modes that were switched.
 func newRulebook(r Rules, before *rulebook) *rulebook {
-	b := &rulebook{Rules: r, queues: make(map[string]queue, len(r.Set.Pools)), revision: revision(r.Config)}
+	b := &rulebook{Rules: r, queues: make(map[string]queue, len(r.Set.Pools)), revision: revision(r.Config), digest: r.Config.Digest()}
 	for name, pool := range r.Set.Pools {
 		b.queues[name] = newQueue(pool.Queue.Size)
 		if before != nil && before.Set.Pools[name] != nil && before.Set.Pools[name].Queue.Size == pool.Queue.Size {

@@ -33,6 +33,7 @@ type Status struct {
 	Bound           map[string]string // by pool, while degraded
 	StartedAt       time.Time
 	Revision        string // of the configuration
+	Policy          string // what gates of one store have in common
 }
 
 // Rules lists the rules in their order.
@@ -108,6 +109,7 @@ func (g *Gate) Status() Status {
 		Bound:           map[string]string{},
 		StartedAt:       g.started,
 		Revision:        book.revision,
+		Policy:          book.policy(),
 	}
 	s.Degraded = g.back.Away()
 	for pool, q := range book.queues {
@@ -134,6 +136,19 @@ func revision(cfg *rules.Config) string {
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:6])
+}
+
+// Policy tells gates apart that would decide differently: a hash of the rules and pools
+// (rules.Config.Digest) and of the modes that the rules are in at the moment.
+func (g *Gate) Policy() string { return g.book.Load().policy() }
+
+func (b *rulebook) policy() string {
+	sum := sha256.New()
+	sum.Write(b.digest[:])
+	for _, r := range b.routes {
+		sum.Write([]byte(modeWord(r.mode()) + "\n"))
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:6])
 }
 
 // Pools lists the pools' names, sorted.

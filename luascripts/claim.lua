@@ -12,10 +12,10 @@
 --       to be given back, the owner that the key had, the hold it went under, and its state.
 --       All are strings. The verdict is claimed, or known: the key is this request's already (a
 --       claim of its own goes on under this call), or the key's own (decide_key.lua). A
---       copy of the call finds the claim, or a tombstone, and changes nothing.
+--       second copy finds the claim, a late first one a tombstone.
 
 local now = clock(ARGV[1])
-local resent, gated = ARGV[2] == '1', ARGV[14] == '1'
+local gated = ARGV[14] == '1'
 local d = {
   id = ARGV[4], scope = ARGV[8], bare = ARGV[9] == '1', fingerprint = ARGV[10], retry_unknown = ARGV[11] == '1',
   wait = tonumber(ARGV[12]), books = gated and ARGV[15] == '1', under = '',
@@ -56,6 +56,7 @@ end
 
 if awaited() then return reply('answered') end
 if finished(now, KEYS[3], KEYS[4]) then return reply('gone') end
+if ARGV[2] == '1' then finish(KEYS[4], '', now) end
 rec = key_load(KEYS[1], now)
 local own = known()
 if own then
@@ -63,10 +64,7 @@ if own then
   if own == 'claimed' then redis.call('HSET', rec.key, 'by', ARGV[5]) end
   return reply(own)
 end
-if decide_key(d, r, rec) then
-  if resent then finish(KEYS[4], '', now) end
-  return reply(r.verdict)
-end
+if decide_key(d, r, rec) then return reply(r.verdict) end
 if d.books then r.hold = d.under ~= '' and d.under or d.id end
 key_claim(rec, d.id, r.hold, d.fingerprint, d.scope, tonumber(ARGV[6]), tonumber(ARGV[7]))
 redis.call('HSET', rec.key, 'by', ARGV[5])

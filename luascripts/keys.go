@@ -80,6 +80,9 @@ func (k Keys) KeyTombstone(record, id string) string { return record + ":x:" + i
 func (k Keys) SubjectLimit(rule, hash string) string { return k.limit("s", rule, hash) }
 func (k Keys) ClientLimit(rule, hash string) string  { return k.limit("c", rule, hash) }
 
+// LimitTombstone remembers a call that charged a limit and was sent twice.
+func (k Keys) LimitTombstone(limit, call string) string { return limit + ":x:" + call }
+
 func (k Keys) limit(kind, rule, hash string) string {
 	return k.Prefix + ":l:{" + kind + ":" + Encode(rule) + ":" + hash + "}"
 }
@@ -89,7 +92,7 @@ func (k Keys) PoolSubject(pool, hash string) string {
 	return k.Prefix + ":p:{" + Encode(pool) + ":" + hash + "}"
 }
 
-// PoolSubjectTombstone remembers a call that counted a hold, and took it back.
+// PoolSubjectTombstone remembers a call that counted a hold and was sent twice.
 func (k Keys) PoolSubjectTombstone(poolSubject, call string) string {
 	return poolSubject + ":x:" + call
 }

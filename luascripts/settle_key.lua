@@ -18,7 +18,7 @@ local function settle_key(d, r, rec, answer_key, gated, apart)
   if owned then
     key_leave_answer(rec, answer_key, d.answer, d.channel)
     if unknown then
-      key_unknown(rec, d.key_ttl)
+      if rec.state ~= 'unknown' then key_unknown(rec, d.key_ttl) end
     elseif d.keep then
       key_complete(rec, d.key_ttl, d.answer)
     else

@@ -46,6 +46,7 @@ func TestValidate(t *testing.T) {
 		{"", "store: { kind: redis, «addresses: [\"a:1\", \"b:2\"] }", "mode standalone is one server"},
 		{"", "store: { kind: redis, addresses: [\"a:1\", «\"a:1\"], mode: sentinel, master_name: m }", "is listed twice"},
 		{"", "«store: { kind: redis, mode: sentinel }", "is required with mode sentinel"},
+		{"", "store: { kind: redis, mode: cluster, db: «1 }", "must be 0 with mode cluster"},
 		{"", "store: { kind: redis, master_name: «m }", "is for mode sentinel, and mode is standalone"},
 		{"", "store: { prefix: «\"a{b}\" }", "cannot begin store keys"},
 		{"", "store: { prefix: «\"\" }", "cannot begin store keys"},
@@ -194,6 +195,7 @@ func TestValidateKeepsQuiet(t *testing.T) {
 		{"upstream:", "url: HTTP://backend_1.internal:9000/"},
 		{"upstream:", "url: \"http://[::1]:9000\""},
 		{"", "store: { kind: redis, addresses: [\"redis:6379\"], prefix: shop-1.a_b, tls: false, mode: standalone }"},
+		{"", "store: { kind: redis, addresses: [\"a:1\", \"b:1\"], mode: cluster, username: gate, password: pw }"},
 		{"", "store: { kind: redis, addresses: [\"a:26379\", \"b:26379\"], tls: true, mode: sentinel, master_name: m, db: 3 }"},
 		{"", "store: { encrypt_key: AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=, encrypt_old_keys: [AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=] }"},
 		{"lessons:", "hold_ttl: 6201ms"},
@@ -219,7 +221,6 @@ func TestValidateKeepsQuiet(t *testing.T) {
 
 func TestUnavailable(t *testing.T) {
 	for _, row := range []struct{ section, text, want string }{
-		{"", "store: { mode: «cluster }", "mode: cluster"},
 		{"", "log: { access: «\"-\" }", "the access log"},
 		{"", "tracing: { otlp_endpoint: «\"http://a\" }", "tracing"},
 		{"lessons:", "reject_cache: «1s", "reject_cache"},

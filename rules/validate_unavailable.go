@@ -12,7 +12,6 @@ var unavailable = []struct {
 	used func(value any) bool
 	what string
 }{
-	{"store.mode", is("cluster"), "mode: cluster"},
 	{"log.access", set, "the access log"},
 	{"tracing.otlp_endpoint", set, "tracing"},
 	{"pools.*.reject_cache", set, "reject_cache"},

@@ -92,6 +92,9 @@ func (r *reloader) apply() (done admin.Reloaded, err error) {
 			return admin.Reloaded{}, err
 		}
 		r.config = config
+		if r.service.servers != nil {
+			r.service.servers.follow(config, r.flags.places())
+		}
 		setLevel(r.level, level)
 	}
 	done.Revision = r.service.gate.Status().Revision

@@ -14,7 +14,9 @@ import (
 	"github.com/slotgate/slotgate/gate"
 	"github.com/slotgate/slotgate/gate/admin"
 	"github.com/slotgate/slotgate/gate/edge"
+	"github.com/slotgate/slotgate/gate/peers"
 	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/gate/store/redisstore"
 	"github.com/slotgate/slotgate/gate/truth"
 	"github.com/slotgate/slotgate/gate/truth/source"
 	"github.com/slotgate/slotgate/gate/upstream"
@@ -33,9 +35,12 @@ var errSecondSignal = errors.New("stopped by a second signal; requests under way
 // and closed at the end like its own.
 type service struct {
 	config  *rules.Config
+	places  rules.Places // of the configuration
 	log     *slog.Logger
 	metrics *admin.Metrics
 	store   store.Store
+	servers *storeWatch // of the store, if it has any
+	peers   *peers.Peers
 	budget  *edge.Budget
 	parts   current
 	gate    *gate.Gate
@@ -51,6 +56,9 @@ type service struct {
 // serve runs a gate until a signal ends it, or a listener fails.
 func serve(config *rules.Config, flags *configFlags, signals <-chan os.Signal, log *slog.Logger, level *slog.LevelVar) error {
 	s := &service{config: config, log: log}
+	if flags != nil {
+		s.places = flags.places()
+	}
 	s.reloader = &reloader{service: s, flags: flags, level: level, config: config}
 	return s.serve(signals)
 }
@@ -68,6 +76,9 @@ func (s *service) serve(signals <-chan os.Signal) error {
 	background.Go(func() { s.metrics.CountHolds(counting, s.gate, s.store) })
 	if s.reloader != nil {
 		background.Go(func() { s.reloader.watch(counting) })
+	}
+	if s.servers != nil {
+		background.Go(func() { s.servers.run(counting) })
 	}
 	defer func() {
 		stopCounting()
@@ -120,6 +131,7 @@ func (s *service) wire() (err error) {
 		return err
 	}
 	s.metrics.WatchGate(s.gate)
+	s.meet()
 	s.edge, err = edge.New(edge.Options{
 		Config: s.config.Server, Gate: s.gate, Backend: &s.parts, Meter: s.metrics, Logger: s.log, Budget: s.budget,
 	})
@@ -127,8 +139,11 @@ func (s *service) wire() (err error) {
 		return err
 	}
 	options := admin.Options{
-		Gate: s.gate, Slots: s.store, Truth: &s.parts, Metrics: s.metrics, Version: build.version,
+		Gate: s.gate, Slots: s.store, Truth: &s.parts, Peers: s.peers, Metrics: s.metrics, Version: build.version,
 		Listen: s.config.Admin.Listen, Token: s.config.Admin.Token, Logger: s.log,
+	}
+	if s.servers != nil {
+		options.Servers = s.servers
 	}
 	if s.reloader != nil {
 		options.Reload = func() (admin.Reloaded, error) { return s.reloader.reload("asked for by an operator") }
@@ -155,6 +170,16 @@ func (s *service) openTruth(config *rules.Config) (*truth.Engine, error) {
 		Store: s.store, Meter: s.metrics, Logger: s.log,
 		Source: source.Options{URL: config.Upstream.URL, Log: s.log},
 	})
+}
+
+// meet has the gate notice what it shares with others: a store's servers, and the gates
+// that use them. A store in memory is its own.
+func (s *service) meet() {
+	if redis, ok := s.store.(*redisstore.Store); ok {
+		s.servers = newStoreWatch(redis, s.config, s.places, s.log)
+		s.peers = peers.Start(redis, s.gate.Policy, s.log)
+	}
+	s.metrics.WatchPeers(s.peers)
 }
 
 // listen opens both listeners before either is served, so that a gate whose admin
@@ -236,6 +261,7 @@ func (s *service) close() {
 			_ = listener.Close()
 		}
 	}
+	s.peers.Close()
 	if s.gate != nil {
 		s.gate.Close(now) // again, or without a drain
 	}

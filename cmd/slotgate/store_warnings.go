@@ -30,7 +30,9 @@ func storeWarnings(config *rules.Config, places rules.Places, seen store.Inspect
 		warn(addresses, "%s has no min-replicas-to-write: a master cut off from its replicas acknowledges %s of settlements that are lost when another takes over (measured: 60 of 60 lost without, 0 with); set min-replicas-to-write 1 and min-replicas-max-lag 1",
 			those, cutOff(seen.Servers))
 	}
-	forgets := func(s *store.Server) bool { return seen.Mode == "standalone" && s.Persistence == "none" && s.Replicas == 0 }
+	forgets := func(s *store.Server) bool {
+		return seen.Mode == "standalone" && s.Persistence == "none" && s.Replicas == 0
+	}
 	if those := servers(seen, func(s *store.Server) bool { return forgets(s) && !s.Hidden }); those != "" {
 		warn(addresses, "%s keeps nothing on disk and has no replica: after a restart of it the bookings until then are known to the backend alone; set appendonly yes", those)
 	}

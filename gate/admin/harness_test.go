@@ -34,7 +34,7 @@ func newFakeGate() *fakeGate {
 			{Name: "book-lesson", Action: "book", Pool: "lessons", Mode: "enforce", OnStoreFailure: "pass"},
 			{Name: "mail", Action: "guard", Mode: "enforce", OnStoreFailure: "reject"},
 		},
-		status: gate.Status{StartedAt: time.Date(2030, 9, 1, 8, 0, 0, 0, time.UTC), Revision: "r1"},
+		status: gate.Status{StartedAt: time.Date(2030, 9, 1, 8, 0, 0, 0, time.UTC), Revision: "r1", Policy: "p1"},
 	}
 }
 

@@ -49,11 +49,13 @@ type Truth interface {
 	Resync(ctx context.Context, pool, slot string) error
 }
 
-// Options of a Server; all but Truth and Token are required.
+// Options of a Server; all but Truth, Servers, Peers and Token are required.
 type Options struct {
 	Gate    Gate
 	Slots   Slots
-	Truth   Truth // nil: no pool has a source
+	Truth   Truth   // nil: no pool has a source
+	Servers Servers // nil: the store has none
+	Peers   Peers   // nil: the store has this gate alone
 	Metrics *Metrics
 	Version string
 	// Reload reads the configuration anew and puts it in effect; nil: it cannot.
@@ -69,6 +71,8 @@ type Server struct {
 	gate     Gate
 	slots    Slots
 	truth    Truth
+	servers  Servers
+	peers    Peers
 	metrics  *Metrics
 	version  string
 	reload   func() (Reloaded, error)
@@ -85,7 +89,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{gate: o.Gate, slots: o.Slots, truth: o.Truth, metrics: o.Metrics, version: o.Version, reload: o.Reload, access: access, log: o.Logger}
+	s := &Server{gate: o.Gate, slots: o.Slots, truth: o.Truth, servers: o.Servers, peers: o.Peers, metrics: o.Metrics, version: o.Version, reload: o.Reload, access: access, log: o.Logger}
 	s.http = &http.Server{
 		Handler:           s.routes(),
 		ReadHeaderTimeout: 5 * time.Second,

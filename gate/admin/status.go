@@ -19,6 +19,9 @@ type statusView struct {
 	SettleBacklog int               `json:"settle_backlog"`
 	SettleLost    int64             `json:"settle_lost"` // settlements that found the backlog full
 	Bound         map[string]string `json:"bound"`       // by pool, while degraded
+	ConfigHash    string            `json:"config_hash"` // of rules, pools and modes, alike at all gates of a store
+	Gates         gatesView         `json:"gates"`
+	Store         storeView         `json:"store"`
 }
 
 func (s *Server) getStatus(w http.ResponseWriter, _ *http.Request) {
@@ -38,6 +41,9 @@ func (s *Server) getStatus(w http.ResponseWriter, _ *http.Request) {
 		SettleBacklog: status.SettleBacklog,
 		SettleLost:    status.SettlementsLost,
 		Bound:         orEmpty(status.Bound),
+		ConfigHash:    status.Policy,
+		Gates:         s.viewGates(),
+		Store:         s.viewStore(),
 	})
 }
 

@@ -337,3 +337,28 @@ func TestFaultyBackendUnderConcurrency(t *testing.T) {
 		t.Errorf("the backend committed %d, want all but the %d busy ones", got, want[BusyBefore])
 	}
 }
+
+func TestFaultyBackendSparesWhatIsNotMeant(t *testing.T) {
+	backend, _ := committing(t)
+	proxy := FaultyBackend(t, backend)
+	proxy.Only(func(r *http.Request) bool { return r.URL.Path != "/book" })
+	proxy.Draw(1, map[BackendFault]float64{BusyBefore: 1})
+	client := browse(t, proxy.Addr())
+	client.expect(200, booked)
+	if proxy.Requests() != 0 {
+		t.Errorf("counted %d requests, want none that faults may befall", proxy.Requests())
+	}
+
+	proxy.Only(nil)
+	proxy.Order(NoFault, 2)
+	client.expect(503, "")
+	client.expect(200, booked) // spared by order
+	client.expect(503, "")
+	proxy.Draw(1, nil)
+	client.expect(200, booked)
+
+	proxy.Sever()
+	if b, err := client.in.ReadByte(); err == nil {
+		t.Errorf("read %q from a severed connection", b)
+	}
+}

@@ -13,9 +13,12 @@ import (
 // servers, so that a call takes several steps (doc.go, "Cluster").
 func (s *Store) sharded() bool { return s.server == nil }
 
-// place is a slot whose scripts tell what must be carried to its pool, and for how long
-// the pool remembers it, in ms.
-type place struct{ pool, slot, retain string }
+// place is a slot whose scripts tell what must be carried to its pool.
+type place struct {
+	pool, slot string
+	retain     string // how long the pool remembers it, ms
+	counts     bool   // the pool counts what its subjects have
+}
 
 func placeOf(q store.SlotQuery, lease time.Duration) place {
 	return place{pool: q.Pool, slot: q.Slot, retain: life(q.Retain, q.HoldTTL, lease)}

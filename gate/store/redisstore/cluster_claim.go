@@ -17,7 +17,6 @@ type claim struct {
 	record string
 	call   string
 	hold   string // "" where none is taken
-	resent bool
 	// What the key goes back to: the owner it had, "" none, the hold of that, and the state.
 	owner, ownerHold, state string
 }
@@ -69,7 +68,7 @@ func (p *decideSteps) askKey(ctx context.Context, unknown bool) (verdict string,
 	decided = &store.Decided{Owner: r.text(), MayReplay: r.flag()}
 	answer := r.text()
 	decided.RetryAfter = r.millis()
-	c.owner, c.ownerHold, c.state, c.resent = r.text(), r.text(), r.text(), ask.resent
+	c.owner, c.ownerHold, c.state = r.text(), r.text(), r.text()
 	switch verdict {
 	case "claimed":
 		p.claimed = c
@@ -134,6 +133,5 @@ func (p *decideSteps) completeBooked(ctx context.Context, decided *store.Decided
 // endClaim gives a claim back. One that stays is waited out by its lease.
 func (p *decideSteps) endClaim(ctx context.Context, c *claim) {
 	_, _ = p.run(ctx, &call{op: "decide", script: luascripts.ClaimEnd,
-		keys: []string{c.record, p.keys.KeyTombstone(c.record, c.call)},
-		args: []any{p.d.ID, c.call, flag(c.resent), c.owner, c.ownerHold, c.state}})
+		keys: []string{c.record}, args: []any{p.d.ID, c.call, c.owner, c.ownerHold, c.state}})
 }

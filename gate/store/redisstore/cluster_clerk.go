@@ -24,8 +24,8 @@ const (
 type clerk struct {
 	mu    sync.Mutex
 	plans map[slotName]*plan
-	ships map[slotName]string // retain
-	wake  chan struct{}       // holds one hint
+	ships map[slotName]place
+	wake  chan struct{} // holds one hint
 }
 
 type slotName struct{ pool, slot string }
@@ -38,7 +38,7 @@ type plan struct {
 }
 
 func newClerk() *clerk {
-	return &clerk{plans: make(map[slotName]*plan), ships: make(map[slotName]string), wake: make(chan struct{}, 1)}
+	return &clerk{plans: make(map[slotName]*plan), ships: make(map[slotName]place), wake: make(chan struct{}, 1)}
 }
 
 // takeTold notes what a slot told. It waits a little for a look to be planned, so that who
@@ -63,8 +63,10 @@ func (c *clerk) add(at place, t news) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	name := slotName{at.pool, at.slot}
-	if _, waits := c.ships[name]; t.entries && (waits || len(c.ships) < clerkBacklog) {
-		c.ships[name] = at.retain
+	if before, waits := c.ships[name]; t.entries && (waits || len(c.ships) < clerkBacklog) {
+		ship := at
+		ship.counts = at.counts || before.counts
+		c.ships[name] = ship
 	}
 	p := c.plans[name]
 	if t.due == "" || p == nil && len(c.plans) >= clerkBacklog {
@@ -110,11 +112,11 @@ func (c *clerk) putBack(pool string, plans map[string]*plan) {
 }
 
 // takeShips returns the slots whose ledgers are to be shipped.
-func (c *clerk) takeShips() map[slotName]string {
+func (c *clerk) takeShips() map[slotName]place {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ships := c.ships
-	c.ships = make(map[slotName]string)
+	c.ships = make(map[slotName]place)
 	return ships
 }
 

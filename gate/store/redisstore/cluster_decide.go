@@ -35,7 +35,7 @@ type decideSteps struct {
 func (s *Store) decideInSteps(ctx context.Context, n *names, d *store.Decide) (decided store.Decided, err error) {
 	for range claimTries {
 		p := &decideSteps{Store: s, names: n, d: d, subject: n.subject(d.Subject),
-			at: place{pool: d.Pool, slot: d.Slot, retain: life(d.Retain, d.HoldTTL, d.Lease)}}
+			at: place{pool: d.Pool, slot: d.Slot, retain: life(d.Retain, d.HoldTTL, d.Lease), counts: d.MaxPerSubject > 0}}
 		decided, err = p.decide(ctx)
 		if !errors.Is(err, errClaimLost) {
 			break
@@ -54,13 +54,13 @@ func (p *decideSteps) decide(ctx context.Context) (store.Decided, error) {
 	if p.d.Key != "" {
 		decided, err := p.claimKey(ctx)
 		if decided != nil || err != nil {
-			return p.end(decided, err)
+			return p.end(ctx, decided, err)
 		}
 	}
 	if p.claimed.adopts(p.d.ID) {
 		decided, err := p.adopt(ctx)
 		if decided != nil || err != nil {
-			return p.end(decided, err)
+			return p.end(ctx, decided, err)
 		}
 		// The hold is gone, and the claim goes under a new one (H22).
 	}
@@ -68,20 +68,20 @@ func (p *decideSteps) decide(ctx context.Context) (store.Decided, error) {
 	if decided == nil && err == nil {
 		decided, err = p.admit(ctx)
 	}
-	return p.end(decided, err)
+	return p.end(ctx, decided, err)
 }
 
 // end gives back what a request that is not admitted had taken.
-func (p *decideSteps) end(decided *store.Decided, err error) (store.Decided, error) {
+func (p *decideSteps) end(ctx context.Context, decided *store.Decided, err error) (store.Decided, error) {
 	if err != nil {
 		var failure *store.Error
 		if errors.As(err, &failure) && !failure.Maybe {
-			p.giveBack()
+			p.giveBack(ctx)
 		}
 		return store.Decided{}, err
 	}
 	if decided.Verdict != decision.Admitted || p.recorded {
-		p.giveBack()
+		p.giveBack(ctx)
 	}
 	decided.Lapsed = p.lapsed
 	if len(p.limits) > 0 {
@@ -92,8 +92,8 @@ func (p *decideSteps) end(decided *store.Decided, err error) (store.Decided, err
 
 // giveBack is done whatever became of the caller: a client that goes away must not leave
 // its key claimed.
-func (p *decideSteps) giveBack() {
-	ctx, cancel := context.WithTimeout(context.Background(), p.timeout)
+func (p *decideSteps) giveBack(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.timeout)
 	defer cancel()
 	for _, r := range p.reserved {
 		p.unreserve(ctx, r)
@@ -161,7 +161,8 @@ func (p *decideSteps) charge(ctx context.Context) (*store.Decided, error) {
 		}
 	}
 	for _, l := range limits {
-		raw, err := p.run(ctx, &call{op: "decide", script: luascripts.Charge, keys: []string{l.key},
+		raw, err := p.run(ctx, &call{op: "decide", script: luascripts.Charge,
+			keys: []string{l.key, p.keys.LimitTombstone(l.key, p.nextCall())},
 			args: appendLimit([]any{d.ID}, l.limit, true)})
 		if err != nil {
 			return nil, err

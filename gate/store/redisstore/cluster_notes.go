@@ -8,10 +8,9 @@ import (
 
 // reservation is what a hold that is about to be taken counts for in its pool.
 type reservation struct {
-	hold, call string
-	key        string // of the subject in the pool
-	value      string // what was written
-	resent     bool
+	hold  string
+	key   string // of the subject in the pool
+	value string // what was written
 }
 
 // reserve counts a hold among what its subject has in the pool, where the pool asks for
@@ -21,15 +20,15 @@ func (p *decideSteps) reserve(ctx context.Context, hold string, most int64) (ful
 	if !p.books() || d.MaxPerSubject == 0 || p.subject == "" {
 		return false, nil
 	}
-	r := &reservation{hold: hold, call: p.nextCall(), key: p.keys.PoolSubject(d.Pool, p.subject)}
-	c := &call{op: "decide", script: luascripts.Reserve, keys: []string{r.key, p.keys.PoolSubjectTombstone(r.key, r.call)},
-		args: []any{hold, d.Units, most, millis(d.HoldTTL), p.at.retain}}
-	raw, err := p.run(ctx, c)
+	r := &reservation{hold: hold, key: p.keys.PoolSubject(d.Pool, p.subject)}
+	raw, err := p.run(ctx, &call{op: "decide", script: luascripts.Reserve,
+		keys: []string{r.key, p.keys.PoolSubjectTombstone(r.key, p.nextCall())},
+		args: []any{hold, d.Units, most, millis(d.HoldTTL), p.at.retain}})
 	if err != nil {
 		return false, err
 	}
 	reply := newReply("decide", raw, 2)
-	full, r.value, r.resent = reply.flag(), reply.text(), c.resent
+	full, r.value = reply.flag(), reply.text()
 	if r.value != "" {
 		p.reserved = append(p.reserved, r)
 	}
@@ -38,8 +37,8 @@ func (p *decideSteps) reserve(ctx context.Context, hold string, most int64) (ful
 
 // unreserve takes a reservation back. One that stays lapses with the hold's time.
 func (p *decideSteps) unreserve(ctx context.Context, r *reservation) {
-	_, _ = p.run(ctx, &call{op: "decide", script: luascripts.Unreserve, keys: []string{r.key, p.keys.PoolSubjectTombstone(r.key, r.call)},
-		args: []any{r.hold, r.value, flag(r.resent)}})
+	_, _ = p.run(ctx, &call{op: "decide", script: luascripts.Unreserve, keys: []string{r.key},
+		args: []any{r.hold, r.value}})
 }
 
 // carryNotes tells the pool what has become of holds of its subjects.

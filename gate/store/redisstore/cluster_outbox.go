@@ -3,10 +3,13 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/luascripts"
 )
 
@@ -28,9 +31,8 @@ const (
 // shipLedgers ships the ledgers of the slots that this gate has touched.
 func (s *Store) shipLedgers(ctx context.Context, swept *sweeps) {
 	failures := 0
-	for name, retain := range s.clerk.takeShips() {
-		swept.retain[name.pool] = retain
-		at := place{pool: name.pool, slot: name.slot, retain: retain}
+	for _, at := range s.clerk.takeShips() {
+		swept.know(at)
 		if failures >= shipFailures {
 			s.clerk.add(at, news{entries: true})
 		} else if err := s.ship(ctx, at); err != nil {
@@ -57,9 +59,14 @@ func (s *Store) ship(ctx context.Context, at place) error {
 		if len(entries) == 0 {
 			return nil
 		}
-		last, err := s.publish(ctx, at, entries)
+		last, notes, err := s.publish(ctx, at, entries)
 		if err != nil {
 			return err
+		}
+		for _, note := range notes {
+			if err := s.carryNotes(ctx, "ship", at, note); err != nil {
+				return err
+			}
 		}
 		_, err = s.run(ctx, &call{op: "ship", script: luascripts.Shipped, keys: keys(), args: []any{s.instance, last}})
 		if err != nil || len(entries) < shipBatch {
@@ -69,46 +76,83 @@ func (s *Store) ship(ctx context.Context, at place) error {
 	return ctx.Err()
 }
 
-// publish returns the id of the last entry.
-func (s *Store) publish(ctx context.Context, at place, entries []any) (last string, err error) {
+// publish returns the id of the last entry, and what the pool is to be told of its
+// subjects' bookings: a gate that died may not have.
+func (s *Store) publish(ctx context.Context, at place, entries []any) (last string, notes []news, err error) {
 	c := &call{op: "publish", script: luascripts.Publish, keys: []string{s.keys.Outbox(at.pool)}, args: []any{at.retain, at.slot}}
 	for _, entry := range entries {
 		pair, _ := entry.([]any)
 		if len(pair) != 2 {
-			return "", strange("ship", "%v, want an entry", entry)
+			return "", nil, strange("ship", "%v, want an entry", entry)
 		}
 		id, okID := pair[0].(string)
 		fields, okFields := pair[1].([]any)
 		if !okID || !okFields {
-			return "", strange("ship", "%v, want an entry", entry)
+			return "", nil, strange("ship", "%v, want an entry", entry)
 		}
 		last = id
 		c.args = append(append(c.args, id, len(fields)), fields...)
+		if note, ok := bookingNote(at, id, fields); ok {
+			notes = append(notes, note)
+		}
 	}
 	_, err = s.run(ctx, c)
-	return last, err
+	return last, notes, err
+}
+
+// bookingNote is what an entry says of a booking that counts for its subject in the pool:
+// it was made, or is no more. What the gate noted itself is as new, or newer.
+func bookingNote(at place, id string, fields []any) (news, bool) {
+	values := make(map[string]any, len(fields)/2)
+	for i := 1; i < len(fields); i += 2 {
+		name, _ := fields[i-1].(string)
+		values[name] = fields[i]
+	}
+	entry, err := decodeEntry(redis.XMessage{ID: id, Values: values})
+	if err != nil || !at.counts || entry.SubjectHash == "" {
+		return news{}, false
+	}
+	note := poolNote{hold: entry.Hold, subject: entry.SubjectHash}
+	switch {
+	case isBooked(entry.To):
+		note.units, note.ttl = strconv.FormatInt(entry.Units, 10), at.retain
+	case isBooked(entry.From) && !entry.To.Open():
+		note.units, note.ttl = "0", millis(store.CopyWindow)
+	default:
+		return news{}, false
+	}
+	return news{at: strconv.FormatInt(entry.Time.UnixMicro(), 10), notes: []poolNote{note}}, true
+}
+
+func isBooked(state decision.HoldState) bool {
+	return state == decision.Confirmed || state == decision.Pending
 }
 
 // sweeps are the pools whose ledgers this gate sees to, and when it last tried to.
 type sweeps struct {
-	retain map[string]string // by pool
-	tried  map[string]time.Time
+	pools map[string]place
+	tried map[string]time.Time
 }
 
 func newSweeps() sweeps {
-	return sweeps{retain: make(map[string]string), tried: make(map[string]time.Time)}
+	return sweeps{pools: make(map[string]place), tried: make(map[string]time.Time)}
+}
+
+func (w *sweeps) know(at place) {
+	at.counts = at.counts || w.pools[at.pool].counts
+	w.pools[at.pool] = at
 }
 
 // sweepLedgers ships what gates that are gone left in ledgers: of each pool, one gate
 // does so in every sweepEvery.
 func (s *Store) sweepLedgers(ctx context.Context, swept *sweeps) {
-	for pool, retain := range swept.retain {
+	for pool, at := range swept.pools {
 		if time.Since(swept.tried[pool]) < sweepEvery {
 			continue
 		}
 		swept.tried[pool] = time.Now()
 		if s.takeSweep(ctx, pool) {
-			_ = s.sweep(ctx, pool, retain) // the next one finds the rest
+			_ = s.sweep(ctx, at) // the next one finds the rest
 		}
 	}
 }
@@ -122,12 +166,12 @@ func (s *Store) takeSweep(ctx context.Context, pool string) bool {
 }
 
 // sweep ships the ledgers of all slots of a pool.
-func (s *Store) sweep(ctx context.Context, pool, retain string) error {
+func (s *Store) sweep(ctx context.Context, at place) error {
 	var failed error
 	for cursor := "0"; ctx.Err() == nil; {
 		var listed []redis.Z
 		err := s.try(ctx, "sweep", func(ctx context.Context, client redis.UniversalClient, _ bool) (err error) {
-			listed, err = client.ZRangeByScoreWithScores(ctx, s.keys.Index(pool),
+			listed, err = client.ZRangeByScoreWithScores(ctx, s.keys.Index(at.pool),
 				&redis.ZRangeBy{Min: "(" + cursor, Max: "+inf", Count: sweepPage}).Result()
 			return err
 		})
@@ -135,8 +179,8 @@ func (s *Store) sweep(ctx context.Context, pool, retain string) error {
 			return err
 		}
 		for _, z := range listed {
-			name, _ := z.Member.(string)
-			failed = errors.Join(failed, s.ship(ctx, place{pool: pool, slot: name, retain: retain}))
+			at.slot, _ = z.Member.(string)
+			failed = errors.Join(failed, s.ship(ctx, at))
 			cursor = formatScore(z.Score)
 		}
 		if len(listed) < sweepPage {

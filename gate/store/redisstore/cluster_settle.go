@@ -7,7 +7,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/luascripts"
 	"github.com/slotgate/slotgate/rules"
@@ -21,7 +20,7 @@ func (s *Store) settleInSteps(ctx context.Context, n *names, t *store.Settle, su
 	if t.Pool == "" {
 		return s.settleGuard(ctx, n, t)
 	}
-	at := place{pool: t.Pool, slot: t.Slot, retain: life(t.Retain, max(t.HoldTTL, t.PendingTTL), 0)}
+	at := place{pool: t.Pool, slot: t.Slot, retain: life(t.Retain, max(t.HoldTTL, t.PendingTTL), 0), counts: t.MaxPerSubject > 0}
 	if err := s.enlist(ctx, at); err != nil {
 		return store.Settled{}, err
 	}
@@ -58,8 +57,7 @@ func (s *Store) finishSettle(ctx context.Context, n *names, t *store.Settle, at 
 			return err
 		}
 	}
-	booked := found.Hold == decision.Confirmed || found.Hold == decision.Pending
-	if t.Outcome == rules.Duplicate && booked {
+	if t.Outcome == rules.Duplicate && isBooked(found.Hold) {
 		if err := s.refer(ctx, n, t, at); err != nil {
 			return err
 		}

@@ -14,26 +14,22 @@ func onCluster(cluster *testbed.RedisCluster) func(*Options) {
 	return func(o *Options) { o.Mode, o.Addresses = Cluster, cluster.Addrs() }
 }
 
-// clusterHarness opens two gates on an empty corner of one cluster.
-func clusterHarness(cluster *testbed.RedisCluster) func(t *testing.T) *storetest.Harness {
+// TestCluster holds the store to the same contract where each call takes several steps on
+// several shards.
+func TestCluster(t *testing.T) {
+	cluster := testbed.Cluster(t)
 	corner := 0
-	return func(t *testing.T) *storetest.Harness {
+	open := func(t *testing.T) *storetest.Harness {
 		corner++
 		prefix := withPrefix(fmt.Sprintf("corner-%d", corner))
 		one, other := openStore(t, "", onCluster(cluster), prefix), openStore(t, "", onCluster(cluster), prefix)
-		return &storetest.Harness{Store: one, Other: other, Stepwise: true,
+		return &storetest.Harness{Store: one, Other: other, Stepwise: true, Histories: 40,
 			Advance: func(d time.Duration) { advance(d, one, other) }}
 	}
-}
-
-func TestClusterConformance(t *testing.T) { storetest.Run(t, clusterHarness(testbed.Cluster(t))) }
-
-func TestClusterTruth(t *testing.T) { storetest.RunTruth(t, clusterHarness(testbed.Cluster(t))) }
-
-func TestClusterBackend(t *testing.T) { storetest.RunBackend(t, clusterHarness(testbed.Cluster(t))) }
-
-func TestClusterModel(t *testing.T) { storetest.RunModel(t, clusterHarness(testbed.Cluster(t))) }
-
-func TestClusterTruthModel(t *testing.T) {
-	storetest.RunTruthModel(t, clusterHarness(testbed.Cluster(t)))
+	for name, run := range map[string]func(*testing.T, func(*testing.T) *storetest.Harness){
+		"conformance": storetest.Run, "truth": storetest.RunTruth, "backend": storetest.RunBackend,
+		"model": storetest.RunModel, "truth model": storetest.RunTruthModel,
+	} {
+		t.Run(name, func(t *testing.T) { run(t, open) })
+	}
 }

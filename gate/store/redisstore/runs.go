@@ -3,6 +3,7 @@ package redisstore
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -46,6 +47,21 @@ type runState struct {
 // nobody is the run of a server that serves no keys. It will refuse the script; should
 // it serve some by then, no slot counts as verified under this.
 const nobody = "nobody"
+
+// RunIDs are the first characters of the runs that the store's servers are in, sorted;
+// none while none has been asked.
+func (s *Store) RunIDs() []string {
+	s.runs.mu.Lock()
+	defer s.runs.mu.Unlock()
+	ids := []string{}
+	for _, one := range s.runs.servers {
+		if state := one.now.Load(); state != nil && state.epoch != "" {
+			ids = append(ids, state.id[:min(8, len(state.id))])
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
 
 // at returns the server with an address.
 func (r *runs) at(address string) *server {

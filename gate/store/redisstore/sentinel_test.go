@@ -2,7 +2,13 @@ package redisstore
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/store/storetest"
@@ -54,5 +60,100 @@ func TestASentinelFailover(t *testing.T) {
 				t.Errorf("the run is %s, was %s", now, run)
 			}
 		})
+	}
+}
+
+// Whatever most of the sentinels do, the others are heard; one that hangs holds nobody
+// up, and is not asked in vain by each new connection.
+func TestSentinelsThatAreAway(t *testing.T) {
+	deployment := testbed.Sentinel(t)
+	s := openStore(t, "", bySentinel(deployment), func(o *Options) { o.Timeout = 2 * time.Second })
+	connected(t, s)
+	book := func(n int64) {
+		t.Helper()
+		if _, err := admitted(s, at(fmt.Sprint("slot ", n), n)); err != nil {
+			t.Error(err)
+		}
+	}
+	reconnect := func() {
+		s.sentinels.mu.Lock()
+		links := slices.Collect(maps.Keys(s.sentinels.links))
+		s.sentinels.mu.Unlock()
+		for _, l := range links {
+			l.Close()
+		}
+	}
+	for n, sentinel := range deployment.Sentinels() {
+		if n < 2 {
+			sentinel.Freeze()
+			defer sentinel.Resume()
+			reconnect()
+			book(int64(n))
+		} else {
+			sentinel.Kill()
+		}
+	}
+	book(2) // over the connection that stands
+	reconnect()
+	failure := fails(t, s)
+	expectFailure(t, failure, store.KindTimeout, false)
+	if !strings.Contains(failure.Error(), `no sentinel names the master "gate"`) {
+		t.Errorf("failure %v", failure)
+	}
+}
+
+// Where sentinels differ, as one that was cut off with an old master does, the one that
+// knows of the latest failover is right.
+func TestTheLatestFailoverIsBelieved(t *testing.T) {
+	one, other := testbed.Sentinel(t), testbed.Sentinel(t)
+	addresses := []string{one.Addrs()[0], other.Addrs()[0], other.Addrs()[1]}
+	s := openStore(t, "", bySentinel(one), func(o *Options) { o.Addresses = addresses[:2] })
+	latest := one.Failover()
+	for range 10 {
+		if got, err := s.sentinels.find(t.Context()); err != nil || got != latest.Addr() {
+			t.Fatalf("the master is %s, %v; want %s", got, err, latest.Addr())
+		}
+	}
+	connected(t, s)
+	standing := s.server.now.Load().process
+	other.Failover()
+	other.AwaitReady()
+	latest = other.Failover()
+	eventually(t, "the switch", func() bool { return s.server.now.Load().process != standing })
+	if got, err := s.sentinels.find(t.Context()); err != nil || got != latest.Addr() {
+		t.Errorf("the master is %s, %v; want %s", got, err, latest.Addr())
+	}
+}
+
+// Sentinels may want no password, or that of the servers.
+func TestSentinelsWithAPassword(t *testing.T) {
+	deployment := testbed.Sentinel(t)
+	for _, server := range deployment.Servers() {
+		server.SetUser("gate on >pw ~* &* +@all")
+	}
+	opens := func(username, password string) error {
+		s := openStore(t, "", bySentinel(deployment), func(o *Options) { o.Username, o.Password = username, password })
+		return s.Ping(t.Context())
+	}
+	if err := opens("gate", "pw"); err != nil {
+		t.Errorf("no password wanted: %v", err)
+	}
+	for _, sentinel := range deployment.Sentinels() {
+		sentinel.SetUser("gate on >pw ~* &* +@all")
+		sentinel.SetUser("default resetpass >pw")
+	}
+	if err := opens("", "pw"); err != nil {
+		t.Errorf("the default user's: %v", err)
+	}
+	for _, sentinel := range deployment.Sentinels() {
+		admin := redis.NewClient(&redis.Options{Addr: sentinel.Addr(), Username: "gate", Password: "pw", PoolSize: 1})
+		t.Cleanup(func() { admin.Close() })
+		do(t, admin, "ACL", "SETUSER", "default", "off")
+	}
+	if err := opens("gate", "pw"); err != nil {
+		t.Errorf("a user's: %v", err)
+	}
+	if err := opens("gate", ""); err == nil || !strings.Contains(err.Error(), "NOAUTH") {
+		t.Errorf("without it: %v", err)
 	}
 }

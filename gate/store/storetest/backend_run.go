@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -27,8 +28,8 @@ const (
 // has left beside all that is held (A1 to A3), nothing is oversold, and at rest one
 // look makes it exact.
 func RunBackend(t *testing.T, open func(t *testing.T) *Harness) {
-	drawHistories(t, backendRuns, backendSoakRuns)
 	h := open(t)
+	drawHistories(t, cmp.Or(h.Histories, backendRuns), backendSoakRuns)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt, h)
 		for range backendOps {

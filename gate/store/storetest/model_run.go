@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -43,8 +44,8 @@ func RunModel(t *testing.T, open func(t *testing.T) *Harness) { runModel(t, open
 func RunTruthModel(t *testing.T, open func(t *testing.T) *Harness) { runModel(t, open, true) }
 
 func runModel(t *testing.T, open func(t *testing.T) *Harness, truth bool) {
-	drawHistories(t, modelRuns, modelSoakRuns)
 	h := open(t)
+	drawHistories(t, cmp.Or(h.Histories, modelRuns), modelSoakRuns)
 	rapid.Check(t, func(rt *rapid.T) {
 		r := newHistory(rt, h, truth)
 		for range modelOps {

@@ -30,6 +30,8 @@ type Harness struct {
 	Advance func(d time.Duration)
 	// Stepwise: a call takes several steps, and others may see it between two of them.
 	Stepwise bool
+	// Histories is how many random ones are drawn, where it is not 0.
+	Histories int
 }
 
 // Run holds a store to the contract. open returns a harness on an empty store

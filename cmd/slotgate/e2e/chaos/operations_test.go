@@ -39,7 +39,10 @@ type belief struct {
 // beliefs lists when the gate may have thought of seats as taken that are not booked.
 func (p patience) beliefs(calls []call, student func(call) int) (list []belief) {
 	for _, c := range calls {
-		b := belief{window{c.began, c.ended}, student(c), c.action == cancel, after(c.ended, p.twice)}
+		b := belief{window: window{c.began, c.ended}, student: student(c), booked: c.action == cancel}
+		if p.twice > 0 {
+			b.twice = c.ended + p.twice
+		}
 		switch v := c.verdict(); {
 		case c.unsent, c.action == cancel && (v == silent || v == absent):
 			continue
@@ -142,7 +145,7 @@ func holders(beliefs []belief, c call) (held []crowd) {
 			if b.meets(moment, moment) {
 				at.who |= 1 << b.student
 			}
-			if b.from <= moment && moment <= b.twice && b.twice > b.to {
+			if b.from <= moment && moment <= b.twice {
 				at.twice++
 			}
 		}
