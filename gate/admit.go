@@ -69,7 +69,7 @@ func (j *journey) admit() (*grant, *Reply) {
 		case decision.Admitted:
 			g := &grant{decide: d, decided: decided, usableUntil: asked.Add(d.Lease - j.route.timeout - j.route.settleTime)}
 			if j.outage == nil && d.Pool != "" && d.Action == store.Book {
-				query, _ := j.gate.Query(d.Pool, d.Slot)
+				query, _ := j.book.query(d.Pool, d.Slot)
 				g.running = j.gate.back.Admitted(run, query, j.forced(g))
 			}
 			if time.Now().Before(g.usableUntil) {
@@ -133,7 +133,7 @@ func (j *journey) question() store.Decide {
 	if j.route.waits {
 		d.Wait = j.route.twinWait
 	}
-	if q, ok := j.gate.queues[d.Pool]; ok && d.Action == store.Book {
+	if q, ok := j.book.queues[d.Pool]; ok && d.Action == store.Book {
 		d.Line = q.lined(d.Slot)
 	}
 	return d

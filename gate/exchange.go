@@ -28,6 +28,8 @@ type Request struct {
 	Gone func() bool
 	// Arrived is when the head was complete.
 	Arrived time.Time
+
+	under *rulebook // set by Route
 }
 
 var (

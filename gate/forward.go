@@ -18,11 +18,11 @@ func (j *journey) forward(g *grant) (*Reply, rules.Outcome) {
 	rule := j.match.Rule
 	for attempt := 1; ; attempt++ {
 		began := time.Now()
-		answer, err := j.gate.backend.Forward(&Forward{
+		answer, err := j.book.Backend.Forward(&Forward{
 			Request: j.req,
 			SendBy:  g.usableUntil,
 			Timeout: j.route.timeout,
-			Limit:   int64(j.gate.config.Server.MaxBuffered),
+			Limit:   int64(j.book.Config.Server.MaxBuffered),
 		})
 		took := time.Since(began)
 		j.atBackend += took

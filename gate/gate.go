@@ -2,11 +2,11 @@ package gate
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -31,14 +31,10 @@ type Options struct {
 
 // Gate decides, forwards and settles. It is safe for concurrent use.
 type Gate struct {
-	config  *rules.Config
-	set     *rules.Set
-	routes  []*route         // by Rule.Index
-	queues  map[string]queue // by pool
+	book    atomic.Pointer[rulebook]
 	store   *degrade.Guard
+	journal string         // store.journal
 	local   *degrade.Local // in place of the store while it is away
-	backend Backend
-	truth   Truth
 	backlog *degrade.Backlog
 	back    *degrade.Recovery
 	meter   Meter
@@ -47,9 +43,10 @@ type Gate struct {
 	// strangers bounds how often the log says that truth did not have a slot that
 	// was booked.
 	strangers rate.Sometimes
-	// revision tells this configuration from others, digest its rules and pools.
-	revision string
-	digest   [sha256.Size]byte
+
+	reloads sync.WaitGroup
+	closed  chan struct{}
+	closing sync.Once
 }
 
 // New makes a gate. Close ends its background work.
@@ -62,27 +59,18 @@ func New(o Options) (*Gate, error) {
 		return nil, fmt.Errorf("store.encrypt_key: %w", err)
 	}
 	g := &Gate{
-		config:  o.Config,
-		set:     o.Set,
-		queues:  make(map[string]queue, len(o.Set.Pools)),
 		store:   degrade.NewGuard(o.Store, o.Config.Store.Breaker),
-		backend: o.Backend,
-		truth:   o.Truth,
+		journal: o.Config.Store.Journal,
 		meter:   o.Meter,
 		log:     o.Logger,
 		started: time.Now(),
 
 		strangers: rate.Sometimes{First: 1, Interval: time.Minute},
-		revision:  revision(o.Config),
-		digest:    o.Config.Digest(),
+		closed:    make(chan struct{}),
 	}
-	for name, pool := range o.Set.Pools {
-		g.queues[name] = newQueue(pool.Queue.Size)
-	}
-	for _, rule := range o.Set.Rules {
-		g.routes = append(g.routes, newRoute(rule, o.Config))
-	}
-	g.local = degrade.NewLocal(slices.ContainsFunc(o.Set.Rules, func(r *rules.Rule) bool { return r.OnStoreFailure == "local" }))
+	g.book.Store(newRulebook(Rules{Config: o.Config, Set: o.Set, Backend: o.Backend, Truth: o.Truth}, nil))
+	g.local = degrade.NewLocal()
+	g.learn(o.Set)
 	g.back = degrade.NewRecovery(g.store, o.Logger)
 	if g.backlog, err = degrade.OpenBacklog(o.Config.Store.Journal, keys, g.back.Settle, g.noteSettled, o.Logger); err != nil {
 		_ = g.local.Close()
@@ -96,14 +84,16 @@ func New(o Options) (*Gate, error) {
 // the store. It may be called twice.
 func (g *Gate) Close(ctx context.Context) {
 	if left := g.backlog.Close(ctx); left > 0 {
-		if g.config.Store.Journal == "" {
+		if g.journal == "" {
 			g.log.Warn("stopped before the store took every settlement; their holds lapse", "left", left)
 		} else {
 			g.log.Warn("stopped before the store took every settlement; the journal keeps the rest for the next start", "left", left)
 		}
 	}
 	g.back.Close()
-	for _, r := range g.routes {
+	g.closing.Do(func() { close(g.closed) })
+	g.reloads.Wait()
+	for _, r := range g.book.Load().routes {
 		r.passthrough.Close()
 	}
 	_ = g.local.Close()
@@ -115,23 +105,31 @@ func (g *Gate) Close(ctx context.Context) {
 // request is to be passed on untouched. A Reply is the answer to a request that
 // could be read in two ways.
 func (g *Gate) Route(req *Request) (m rules.Match, off bool, reply *Reply) {
-	m, refusal := g.set.Match(&req.Request)
+	book := g.begin()
+	defer func() {
+		if m.Rule == nil || reply != nil {
+			book.end() // else Serve does
+		}
+	}()
+	m, refusal := book.Set.Match(&req.Request)
 	if m.NeedsBody {
-		j := journey{gate: g, req: req, match: m, began: time.Now()}
+		j := journey{gate: g, book: book, req: req, match: m, began: time.Now()}
 		if reply = j.readBody(); reply != nil {
 			return m, false, j.count(reply)
 		}
-		m, refusal = g.set.Match(&req.Request)
+		m, refusal = book.Set.Match(&req.Request)
 	}
-	if m.Rule != nil && g.routes[m.Rule.Index].mode() == modeOff {
-		return rules.Match{}, true, nil
+	if m.Rule != nil && book.routes[m.Rule.Index].mode() == modeOff {
+		m = rules.Match{}
+		return m, true, nil
 	}
 	if refusal == nil {
+		req.under = book
 		return m, false, nil
 	}
-	j := journey{gate: g, req: req, match: m, began: time.Now()}
+	j := journey{gate: g, book: book, req: req, match: m, began: time.Now()}
 	if m.Rule != nil {
-		j.route = g.routes[m.Rule.Index]
+		j.route = book.routes[m.Rule.Index]
 	}
 	return m, false, j.count(j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0))
 }
@@ -145,6 +143,7 @@ func (j *journey) count(reply *Reply) *Reply {
 // journey is one gated request on its way through Serve.
 type journey struct {
 	gate  *Gate
+	book  *rulebook
 	route *route
 	req   *Request
 	match rules.Match
@@ -158,9 +157,12 @@ type journey struct {
 	outage    *outage // nil: the store decides
 }
 
-// Serve is the journey of a request that Route found a rule for.
+// Serve is the journey of a request that Route found a rule for; it is called once for
+// each such request.
 func (g *Gate) Serve(req *Request, m rules.Match) *Reply {
-	j := &journey{gate: g, route: g.routes[m.Rule.Index], req: req, match: m, began: time.Now()}
+	book := req.under
+	defer book.end()
+	j := &journey{gate: g, book: book, route: book.routes[m.Rule.Index], req: req, match: m, began: time.Now()}
 	reply := j.run()
 	total := time.Since(j.began)
 	g.meter.Request(m.Rule.Name, reply.Decision, total, total-j.atBackend)
@@ -201,7 +203,7 @@ func (j *journey) run() *Reply {
 // extract finds the facts.
 func (j *journey) extract() *Reply {
 	var refusal *rules.Refusal
-	j.facts, refusal = j.match.Rule.Extract(&j.req.Request, &j.match, int64(j.gate.config.Server.MaxBody))
+	j.facts, refusal = j.match.Rule.Extract(&j.req.Request, &j.match, int64(j.book.Config.Server.MaxBody))
 	if refusal != nil {
 		return j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0)
 	}

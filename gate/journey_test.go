@@ -72,7 +72,7 @@ func TestOneKeyBelongsToOneRequestAndOnePrincipal(t *testing.T) {
 
 func TestAStoredAnswerOfAnotherRequestIsNeverShown(t *testing.T) {
 	f := newFixture(t, "capacity: 9", keyed)
-	j := &journey{gate: f.Gate, req: &Request{ID: "x"}, match: rules.Match{Rule: f.set.Rules[0]}, facts: rules.Facts{Fingerprint: [32]byte{1}}}
+	j := &journey{gate: f.Gate, req: &Request{ID: "x"}, match: rules.Match{Rule: f.Gate.book.Load().Set.Rules[0]}, facts: rules.Facts{Fingerprint: [32]byte{1}}}
 	foreign := decision.EncodeStored(&decision.Stored{Answer: decision.Answer{Status: 201, Body: []byte("SECRET")}, Fingerprint: [32]byte{2}}, 1<<20)
 	for _, stored := range [][]byte{foreign, []byte("garbage")} {
 		r := f.want(j.replay(&store.Decided{Verdict: decision.Replay, Answer: stored}, true), decision.DecisionDuplicate, 409)
@@ -228,8 +228,8 @@ func TestAGrantThatComesTooLateIsNotUsed(t *testing.T) {
 	yaml := strings.NewReplacer("POOL", "capacity: 1", "RULE", "").Replace(lessons)
 	yaml = strings.Replace(yaml, "timeout: 2s", "timeout: 100ms", 1)
 	f := newFixtureYAML(t, yaml)
-	f.set.Rules[0].Retry.MaxBackoff = 0
-	f.routes[0].decide.Lease = 400 * time.Millisecond // leaves 50 ms for the first byte
+	f.Gate.book.Load().Set.Rules[0].Retry.MaxBackoff = 0
+	f.Gate.book.Load().routes[0].decide.Lease = 400 * time.Millisecond // leaves 50 ms for the first byte
 	calls := 0
 	f.store.set(nil, func(op string) error {
 		if calls++; op == "decide" && calls == 1 {

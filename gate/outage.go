@@ -51,7 +51,7 @@ func (j *journey) goOn(d *store.Decide, wait *patience, err error) *Reply {
 		}
 		j.outage.asked = asked
 	}
-	j.outage.query, _ = j.gate.Query(d.Pool, d.Slot)
+	j.outage.query, _ = j.book.query(d.Pool, d.Slot)
 
 	rule := j.match.Rule
 	switch {
@@ -145,8 +145,9 @@ func (j *journey) forced(g *grant) store.Forced {
 
 // bounds is how many units this gate may admit of each pool in the outage under way.
 func (g *Gate) bounds() map[string]string {
-	shares := make(map[string]float64, len(g.set.Pools)) // below 0: the backend bounds
-	for _, r := range g.routes {
+	book := g.book.Load()
+	shares := make(map[string]float64, len(book.Set.Pools)) // below 0: the backend bounds
+	for _, r := range book.routes {
 		pool := r.decide.Pool
 		switch {
 		case pool == "" || r.decide.Action != store.Book || shares[pool] < 0:
@@ -157,8 +158,8 @@ func (g *Gate) bounds() map[string]string {
 		}
 	}
 	outage := g.back.Outage()
-	bounds := make(map[string]string, len(g.set.Pools))
-	for pool := range g.set.Pools {
+	bounds := make(map[string]string, len(book.Set.Pools))
+	for pool := range book.Set.Pools {
 		switch share := shares[pool]; {
 		case share < 0:
 			bounds[pool] = boundBackend

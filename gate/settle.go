@@ -25,14 +25,14 @@ func (j *journey) settle(g *grant, outcome rules.Outcome, reply *Reply) {
 	}
 	j.gate.back.Ended(g.running, s)
 	if j.outage == nil && outcome == rules.Unknown && j.probes() {
-		j.gate.truth.Probe(s)
+		j.book.Truth.Probe(s)
 	}
 }
 
 // probes reports whether an unanswered booking of this rule is looked for in truth.
 func (j *journey) probes() bool {
 	idem := j.match.Rule.Idempotency
-	return j.gate.truth != nil && j.route.decide.Action == store.Book && idem != nil && idem.Unknown == "probe"
+	return j.book.Truth != nil && j.route.decide.Action == store.Book && idem != nil && idem.Unknown == "probe"
 }
 
 // settlement copies all it needs: it may outlive the request.

@@ -38,8 +38,9 @@ type Status struct {
 
 // Rules lists the rules in their order.
 func (g *Gate) Rules() []RuleStatus {
-	list := make([]RuleStatus, len(g.routes))
-	for i, r := range g.routes {
+	routes := g.book.Load().routes
+	list := make([]RuleStatus, len(routes))
+	for i, r := range routes {
 		list[i] = RuleStatus{
 			Name: r.rule.Name, Action: r.rule.Action, Pool: r.rule.RuleConfig.Pool,
 			Mode: modeWord(r.mode()), OnStoreFailure: r.rule.OnStoreFailure,
@@ -73,7 +74,7 @@ func (g *Gate) SetMode(rule, mode string) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range g.routes {
+	for _, r := range g.book.Load().routes {
 		if r.rule.Name == rule {
 			r.setMode.Store(m)
 			g.log.Info("mode switched", "rule", rule, "mode", mode)
@@ -89,7 +90,7 @@ func (g *Gate) SetModeAll(mode string) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range g.routes {
+	for _, r := range g.book.Load().routes {
 		r.setMode.Store(m)
 	}
 	g.log.Info("mode of every rule switched", "mode", mode)
@@ -98,19 +99,20 @@ func (g *Gate) SetModeAll(mode string) error {
 
 // Status gathers the state of all parts.
 func (g *Gate) Status() Status {
+	book := g.book.Load()
 	s := Status{
 		StoreBreaker:    g.store.State(),
-		UpstreamBreaker: breakerState(g.backend),
-		Waiting:         make(map[string]int, len(g.queues)),
+		UpstreamBreaker: breakerState(book.Backend),
+		Waiting:         make(map[string]int, len(book.queues)),
 		SettleBacklog:   g.backlog.Len(),
 		SettlementsLost: g.backlog.Lost(),
 		Bound:           map[string]string{},
 		StartedAt:       g.started,
-		Revision:        g.revision,
-		Policy:          g.Policy(),
+		Revision:        book.revision,
+		Policy:          book.policy(),
 	}
 	s.Degraded = g.back.Away()
-	for pool, q := range g.queues {
+	for pool, q := range book.queues {
 		s.Waiting[pool] = q.len()
 	}
 	if s.Degraded {
@@ -139,22 +141,28 @@ func revision(cfg *rules.Config) string {
 
 // Policy tells gates apart that would decide differently: a hash of the rules and pools
 // (rules.Config.Digest) and of the modes that the rules are in at the moment.
-func (g *Gate) Policy() string {
+func (g *Gate) Policy() string { return g.book.Load().policy() }
+
+func (b *rulebook) policy() string {
 	sum := sha256.New()
-	sum.Write(g.digest[:])
-	for _, r := range g.routes {
+	sum.Write(b.digest[:])
+	for _, r := range b.routes {
 		sum.Write([]byte(modeWord(r.mode()) + "\n"))
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:6])
 }
 
 // Pools lists the pools' names, sorted.
-func (g *Gate) Pools() []string { return slices.Sorted(maps.Keys(g.set.Pools)) }
+func (g *Gate) Pools() []string { return slices.Sorted(maps.Keys(g.book.Load().Set.Pools)) }
 
 // Query says what the configuration knows of a slot; false: no such pool. An
 // empty slot asks for the pool.
 func (g *Gate) Query(pool, slot string) (store.SlotQuery, bool) {
-	p, ok := g.set.Pools[pool]
+	return g.book.Load().query(pool, slot)
+}
+
+func (b *rulebook) query(pool, slot string) (store.SlotQuery, bool) {
+	p, ok := b.Set.Pools[pool]
 	if !ok {
 		return store.SlotQuery{}, false
 	}

@@ -41,8 +41,8 @@ const maxLoads = 3
 // the slot leaves no trace; a key is still deduped. errAway: the store does not answer.
 func (j *journey) load(d *store.Decide) error {
 	loaded := LoadFailed
-	if j.loads++; j.gate.truth != nil && j.loads <= maxLoads {
-		loaded = j.gate.truth.Load(context.Background(), d.Pool, d.Slot)
+	if j.loads++; j.book.Truth != nil && j.loads <= maxLoads {
+		loaded = j.book.Truth.Load(context.Background(), d.Pool, d.Slot)
 	}
 	switch loaded {
 	case LoadFailed:

@@ -92,7 +92,7 @@ func (p *patience) waitTwin(watch store.Watch) bool {
 func (p *patience) forRoom(d *store.Decide) bool {
 	wait := p.j.match.Rule.Pool.Queue.Wait
 	if p.place == nil {
-		if p.place = p.j.gate.queues[p.j.route.decide.Pool].join(d.Slot); p.place == nil {
+		if p.place = p.j.book.queues[p.j.route.decide.Pool].join(d.Slot); p.place == nil {
 			return false
 		}
 		if p.roomUntil.IsZero() {

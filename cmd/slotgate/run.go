@@ -56,28 +56,35 @@ func runCommand(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt, syscall.SIGHUP)
 	defer signal.Stop(signals)
 
-	log := newLog(config.Log, stderr)
+	log, level := newLog(config.Log, stderr)
 	for _, warning := range faults {
 		log.Warn(warning.String())
 	}
 	redis.SetLogger(redisNotes{log})
-	if err := serve(config, flags.places(), signals, log); err != nil {
+	if err := serve(config, &flags, signals, log, level); err != nil {
 		fmt.Fprintf(stderr, "slotgate run: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
-func newLog(config rules.LogConfig, w io.Writer) *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(config.Level)); err != nil {
-		level = slog.LevelInfo // validation knows the four words
-	}
+// newLog also returns the level, which a reload may change.
+func newLog(config rules.LogConfig, w io.Writer) (*slog.Logger, *slog.LevelVar) {
+	level := new(slog.LevelVar)
+	setLevel(level, config.Level)
 	options := &slog.HandlerOptions{Level: level}
 	if config.Format == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
+		return slog.New(slog.NewJSONHandler(w, options)), level
 	}
-	return slog.New(slog.NewTextHandler(w, options))
+	return slog.New(slog.NewTextHandler(w, options)), level
+}
+
+func setLevel(level *slog.LevelVar, name string) {
+	var read slog.Level
+	if err := read.UnmarshalText([]byte(name)); err != nil {
+		read = slog.LevelInfo // validation knows the four words
+	}
+	level.Set(read)
 }
 
 // redisNotes takes what the Redis client says of single connections; what a store

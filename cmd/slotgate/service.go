@@ -41,19 +41,26 @@ type service struct {
 	store   store.Store
 	servers *storeWatch // of the store, if it has any
 	peers   *peers.Peers
-	truth   *truth.Engine
-	backend *upstream.Client
+	budget  *edge.Budget
+	parts   current
 	gate    *gate.Gate
 	edge    *edge.Server
 	admin   *admin.Server
+
+	reloader *reloader
 
 	clients   net.Listener // server.listen
 	operators net.Listener // admin.listen
 }
 
 // serve runs a gate until a signal ends it, or a listener fails.
-func serve(config *rules.Config, places rules.Places, signals <-chan os.Signal, log *slog.Logger) error {
-	return (&service{config: config, places: places, log: log}).serve(signals)
+func serve(config *rules.Config, flags *configFlags, signals <-chan os.Signal, log *slog.Logger, level *slog.LevelVar) error {
+	s := &service{config: config, log: log}
+	if flags != nil {
+		s.places = flags.places()
+	}
+	s.reloader = &reloader{service: s, flags: flags, level: level, config: config}
+	return s.serve(signals)
 }
 
 func (s *service) serve(signals <-chan os.Signal) error {
@@ -67,6 +74,9 @@ func (s *service) serve(signals <-chan os.Signal) error {
 	counting, stopCounting := context.WithCancel(context.Background())
 	var background sync.WaitGroup
 	background.Go(func() { s.metrics.CountHolds(counting, s.gate, s.store) })
+	if s.reloader != nil {
+		background.Go(func() { s.reloader.watch(counting) })
+	}
 	if s.servers != nil {
 		background.Go(func() { s.servers.run(counting) })
 	}
@@ -75,7 +85,7 @@ func (s *service) serve(signals <-chan os.Signal) error {
 		background.Wait()
 	}()
 
-	s.truth.Start()
+	s.parts.Load().truth.Start()
 	failed := make(chan error, 2)
 	background.Go(func() { failed <- s.edge.Serve(s.clients) })
 	background.Go(func() { failed <- s.admin.Serve(s.operators) })
@@ -100,25 +110,13 @@ func (s *service) wire() (err error) {
 			return err
 		}
 	}
-	budget := edge.NewBudget(int64(s.config.Server.MaxBuffered))
-	s.backend, err = upstream.New(upstream.Options{
-		URL:            s.config.Upstream.URL,
-		ConnectTimeout: s.config.Upstream.ConnectTimeout,
-		Timeout:        s.config.Upstream.Timeout,
-		IdleTimeout:    s.config.Server.IdleTimeout,
-		MaxConnections: s.config.Upstream.MaxConnections,
-		KeepAlive:      s.config.Upstream.KeepAlive,
-		Breaker:        s.config.Upstream.Breaker,
-		Budget:         budget,
-	})
-	if err != nil {
+	s.budget = edge.NewBudget(int64(s.config.Server.MaxBuffered))
+	now := &parts{upstream: s.config.Upstream}
+	s.parts.Store(now)
+	if now.backend, err = s.openBackend(s.config); err != nil {
 		return err
 	}
-	s.truth, err = truth.Open(s.config, truth.EngineOptions{
-		Store: s.store, Meter: s.metrics, Logger: s.log,
-		Source: source.Options{URL: s.config.Upstream.URL, Log: s.log},
-	})
-	if err != nil {
+	if now.truth, err = s.openTruth(s.config); err != nil {
 		return err
 	}
 	set, err := rules.NewSet(s.config)
@@ -126,7 +124,7 @@ func (s *service) wire() (err error) {
 		return err
 	}
 	s.gate, err = gate.New(gate.Options{
-		Config: s.config, Set: set, Store: s.store, Backend: s.backend, Truth: s.truth,
+		Config: s.config, Set: set, Store: s.store, Backend: now.backend, Truth: now.truth,
 		Meter: s.metrics, Logger: s.log,
 	})
 	if err != nil {
@@ -135,20 +133,43 @@ func (s *service) wire() (err error) {
 	s.metrics.WatchGate(s.gate)
 	s.meet()
 	s.edge, err = edge.New(edge.Options{
-		Config: s.config.Server, Gate: s.gate, Backend: s.backend, Meter: s.metrics, Logger: s.log, Budget: budget,
+		Config: s.config.Server, Gate: s.gate, Backend: &s.parts, Meter: s.metrics, Logger: s.log, Budget: s.budget,
 	})
 	if err != nil {
 		return err
 	}
 	options := admin.Options{
-		Gate: s.gate, Slots: s.store, Truth: s.truth, Peers: s.peers, Metrics: s.metrics, Version: build.version,
+		Gate: s.gate, Slots: s.store, Truth: &s.parts, Peers: s.peers, Metrics: s.metrics, Version: build.version,
 		Listen: s.config.Admin.Listen, Token: s.config.Admin.Token, Logger: s.log,
 	}
 	if s.servers != nil {
 		options.Servers = s.servers
 	}
+	if s.reloader != nil {
+		options.Reload = func() (admin.Reloaded, error) { return s.reloader.reload("asked for by an operator") }
+	}
 	s.admin, err = admin.New(options)
 	return err
+}
+
+func (s *service) openBackend(config *rules.Config) (*upstream.Client, error) {
+	return upstream.New(upstream.Options{
+		URL:            config.Upstream.URL,
+		ConnectTimeout: config.Upstream.ConnectTimeout,
+		Timeout:        config.Upstream.Timeout,
+		IdleTimeout:    config.Server.IdleTimeout,
+		MaxConnections: config.Upstream.MaxConnections,
+		KeepAlive:      config.Upstream.KeepAlive,
+		Breaker:        config.Upstream.Breaker,
+		Budget:         s.budget,
+	})
+}
+
+func (s *service) openTruth(config *rules.Config) (*truth.Engine, error) {
+	return truth.Open(config, truth.EngineOptions{
+		Store: s.store, Meter: s.metrics, Logger: s.log,
+		Source: source.Options{URL: config.Upstream.URL, Log: s.log},
+	})
 }
 
 // meet has the gate notice what it shares with others: a store's servers, and the gates
@@ -188,7 +209,9 @@ func (s *service) untilTold(signals <-chan os.Signal, failed <-chan error) error
 				s.log.Info("draining", "signal", sig.String(), "drain", s.config.Server.Drain.String())
 				return nil
 			}
-			s.log.Warn("reload is not available yet: restart to use a changed configuration")
+			if s.reloader != nil {
+				_, _ = s.reloader.reload("SIGHUP") // it logs what came of it
+			}
 		}
 	}
 }
@@ -242,11 +265,11 @@ func (s *service) close() {
 	if s.gate != nil {
 		s.gate.Close(now) // again, or without a drain
 	}
-	if s.truth != nil {
-		s.truth.Close()
+	if now := s.parts.Load(); now != nil && now.truth != nil {
+		now.truth.Close()
 	}
-	if s.backend != nil {
-		s.backend.Close()
+	if now := s.parts.Load(); now != nil && now.backend != nil {
+		now.backend.Close()
 	}
 	if s.store != nil {
 		_ = s.store.Close()

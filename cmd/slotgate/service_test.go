@@ -56,7 +56,7 @@ func startService(yaml string, set ...string) (*runningService, error) {
 		return nil, errors.New(faults.String())
 	}
 	s := &runningService{log: newLogCapture(), signals: make(chan os.Signal, 4), ended: make(chan error, 1)}
-	go func() { s.ended <- serve(config, rules.Places{}, s.signals, slog.New(s.log)) }()
+	go func() { s.ended <- serve(config, nil, s.signals, slog.New(s.log), new(slog.LevelVar)) }()
 	select {
 	case serves := <-s.log.serves:
 		s.gate, s.admin = "http://"+serves["listen"], "http://"+serves["admin"]
@@ -87,6 +87,7 @@ type logCapture struct {
 	text   *bytes.Buffer
 	serves chan map[string]string
 	told   chan string // every message
+	forget bool        // … is dropped where nobody takes it
 }
 
 func newLogCapture() *logCapture {
@@ -102,6 +103,9 @@ func (l *logCapture) Handle(ctx context.Context, r slog.Record) error {
 		attrs := map[string]string{}
 		r.Attrs(func(a slog.Attr) bool { attrs[a.Key] = a.Value.String(); return true })
 		l.serves <- attrs
+	}
+	if l.forget {
+		return nil
 	}
 	l.told <- r.Message
 	return l.Handler.Handle(ctx, r)

@@ -26,13 +26,18 @@ const (
 // own, and logs what endangers bookings there, once each. Whose slots they hold it looks
 // at only once: what this gate calls its pools does not change.
 type storeWatch struct {
-	store  *redisstore.Store
-	config *rules.Config
-	places rules.Places
-	log    *slog.Logger
+	store *redisstore.Store
+	under atomic.Pointer[configured]
+	log   *slog.Logger
 
 	latest atomic.Pointer[inspected]
 	said   map[string]bool // by run alone
+}
+
+// configured is a configuration and where its settings stand.
+type configured struct {
+	*rules.Config
+	rules.Places
 }
 
 type inspected struct {
@@ -41,9 +46,15 @@ type inspected struct {
 }
 
 func newStoreWatch(of *redisstore.Store, config *rules.Config, places rules.Places, log *slog.Logger) *storeWatch {
-	w := &storeWatch{store: of, config: config, places: places, log: log, said: map[string]bool{}}
+	w := &storeWatch{store: of, log: log, said: map[string]bool{}}
+	w.follow(config, places)
 	w.latest.Store(&inspected{seen: store.Inspection{Mode: config.Store.Mode, Schema: luascripts.Schema}})
 	return w
+}
+
+// follow has later looks go by another configuration.
+func (w *storeWatch) follow(config *rules.Config, places rules.Places) {
+	w.under.Store(&configured{config, places})
 }
 
 // Inspected implements admin.Servers.
@@ -76,18 +87,19 @@ func (w *storeWatch) run(ctx context.Context) {
 func (w *storeWatch) look(ctx context.Context) error {
 	looking, cancel := context.WithTimeout(ctx, inspectTime)
 	defer cancel()
+	under := w.under.Load()
 	inspect := inspectServers
 	if _, before := w.Inspected(); before.IsZero() {
 		inspect = inspectStore
 	}
-	seen, err := inspect(looking, w.config)
+	seen, err := inspect(looking, under.Config)
 	if err != nil {
 		w.log.Debug("the store's servers could not be looked at", "err", err)
 		return err
 	}
 	w.latest.Store(&inspected{seen, time.Now()})
 	standing := map[string]bool{}
-	for _, warning := range storeWarnings(w.config, w.places, seen) {
+	for _, warning := range storeWarnings(under.Config, under.Places, seen) {
 		text := warning.String()
 		if standing[text] = true; !w.said[text] {
 			w.log.Warn(text)

@@ -38,6 +38,9 @@ type Metrics struct {
 	holds     *prometheus.GaugeVec
 	truth     truthMetrics
 	tunnels   prometheus.Gauge
+	reload    prometheus.Gauge
+
+	lastReload atomic.Pointer[lastReload]
 
 	byRule sync.Map // name → *ruleSeries
 	byOp   sync.Map // name → prometheus.Observer
@@ -73,14 +76,14 @@ func NewMetrics(config *rules.Config, version, commit string) *Metrics {
 
 	build := gauges("slotgate_build_info", "1, labelled with the version that runs.", "version", "commit", "goversion")
 	build.WithLabelValues(version, commit, runtime.Version()).Set(1)
-	reload := prometheus.NewGauge(prometheus.GaugeOpts{
+	m.reload = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "slotgate_config_reload_success",
 		Help: "1 while the configuration in effect is the last one that was asked for.",
 	})
-	reload.Set(1)
+	m.reload.Set(1)
 	m.registry.MustRegister(
 		m.requests, m.outcomes, m.total, m.inGate, m.upstream, m.store, m.storeErrs,
-		m.oversold, m.refusals, m.holds, m.tunnels, build, reload,
+		m.oversold, m.refusals, m.holds, m.tunnels, build, m.reload,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	for _, rule := range config.Rules {

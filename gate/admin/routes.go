@@ -56,7 +56,7 @@ func (s *Server) routes() http.Handler {
 		{"/v1/slots/{pool}/{slot}/holds/{hold}", methods{"DELETE": s.deleteHold}},
 		{"/v1/slots/{pool}/{slot}/resync", methods{"POST": s.resyncSlot}},
 		{"/v1/slots/{pool}/{slot}/ledger", methods{"GET": s.getLedger}},
-		{"/v1/reload", methods{"POST": notAvailable}},
+		{"/v1/reload", methods{"POST": s.postReload}},
 	}
 	behindGuard := s.access.guard(dispatch(guarded, http.HandlerFunc(notFound)))
 	all := dispatch(open, behindGuard)
@@ -108,8 +108,4 @@ func (res *resource) fits(r *http.Request, segments []string) bool {
 
 func notFound(w http.ResponseWriter, _ *http.Request) {
 	fail(w, http.StatusNotFound, "there is no such endpoint; the API is under /v1/, metrics are at /metrics")
-}
-
-func notAvailable(w http.ResponseWriter, _ *http.Request) {
-	fail(w, http.StatusNotImplemented, "not available yet")
 }

@@ -58,6 +58,8 @@ type Options struct {
 	Peers   Peers   // nil: the store has this gate alone
 	Metrics *Metrics
 	Version string
+	// Reload reads the configuration anew and puts it in effect; nil: it cannot.
+	Reload func() (Reloaded, error)
 	// Listen is the configured address. Without a Token it must be loopback.
 	Listen string
 	Token  string
@@ -73,6 +75,7 @@ type Server struct {
 	peers    Peers
 	metrics  *Metrics
 	version  string
+	reload   func() (Reloaded, error)
 	access   access
 	log      *slog.Logger
 	http     *http.Server
@@ -86,7 +89,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{gate: o.Gate, slots: o.Slots, truth: o.Truth, servers: o.Servers, peers: o.Peers, metrics: o.Metrics, version: o.Version, access: access, log: o.Logger}
+	s := &Server{gate: o.Gate, slots: o.Slots, truth: o.Truth, servers: o.Servers, peers: o.Peers, metrics: o.Metrics, version: o.Version, reload: o.Reload, access: access, log: o.Logger}
 	s.http = &http.Server{
 		Handler:           s.routes(),
 		ReadHeaderTimeout: 5 * time.Second,

@@ -13,6 +13,7 @@ type statusView struct {
 	StartedAt     time.Time         `json:"started_at"`
 	Mode          string            `json:"mode"` // normal | degraded
 	Draining      bool              `json:"draining"`
+	Reload        *reloadView       `json:"reload"` // the last one; null: none yet
 	Breakers      map[string]string `json:"breakers"`
 	QueueWaiting  map[string]int    `json:"queue_waiting"`
 	SettleBacklog int               `json:"settle_backlog"`
@@ -31,6 +32,7 @@ func (s *Server) getStatus(w http.ResponseWriter, _ *http.Request) {
 		StartedAt: status.StartedAt,
 		Mode:      modeWord(status.Degraded),
 		Draining:  s.draining.Load(),
+		Reload:    viewReload(s.metrics.lastReload.Load()),
 		Breakers: map[string]string{
 			"store":    breakerWord(status.StoreBreaker),
 			"upstream": breakerWord(status.UpstreamBreaker),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -33,7 +34,7 @@ const (
 // process. It is safe for concurrent use and bounded.
 type Local struct {
 	*memstore.Store
-	known *otter.Cache[slotName, *lastKnown]
+	known atomic.Pointer[otter.Cache[slotName, *lastKnown]] // nil: nobody wants to know
 }
 
 // lastKnown is what the store last said of a slot. A share of it is given away in one
@@ -63,28 +64,31 @@ func (k *lastKnown) share(outage int64, share float64, use bool) int64 {
 
 type slotName struct{ pool, slot string }
 
-// NewLocal makes an empty one. knowing says that some rule admits a share of what
-// it last knew.
-func NewLocal(knowing bool) *Local {
-	l := &Local{Store: memstore.New(memstore.Options{MaxMemory: localMemory})}
-	if knowing {
-		l.known = otter.Must(&otter.Options[slotName, *lastKnown]{MaximumSize: maxKnownSlots})
+// NewLocal makes an empty one.
+func NewLocal() *Local {
+	return &Local{Store: memstore.New(memstore.Options{MaxMemory: localMemory})}
+}
+
+// Know has it remember from now on what the store says is left, because some rule
+// admits a share of that. It may be called again, but not by two at a time.
+func (l *Local) Know() {
+	if l.known.Load() == nil {
+		l.known.Store(otter.Must(&otter.Options[slotName, *lastKnown]{MaximumSize: maxKnownSlots}))
 	}
-	return l
 }
 
 // Close ends the background work.
 func (l *Local) Close() error {
-	if l.known != nil {
-		l.known.StopAllGoroutines()
+	if known := l.known.Load(); known != nil {
+		known.StopAllGoroutines()
 	}
 	return l.Store.Close()
 }
 
 // Learn notes how many units the store said are left.
 func (l *Local) Learn(pool, slot string, left int64) {
-	if l.known != nil && left >= 0 {
-		l.known.Set(slotName{pool, slot}, &lastKnown{left: left})
+	if known := l.known.Load(); known != nil && left >= 0 {
+		known.Set(slotName{pool, slot}, &lastKnown{left: left})
 	}
 }
 
@@ -117,7 +121,7 @@ func (l *Local) Question(d *store.Decide, outage int64, share float64) (bound in
 	if share < 0 {
 		return -1
 	}
-	if k, ok := l.known.GetIfPresent(name); ok {
+	if k, ok := l.known.Load().GetIfPresent(name); ok {
 		bound = k.share(outage, share, d.Action == store.Book)
 	}
 	d.Capacity, d.KeepUnknown, d.Retain = bound, true, shareLife
@@ -127,7 +131,7 @@ func (l *Local) Question(d *store.Decide, outage int64, share float64) (bound in
 // Bound is how many units of a pool this process may admit in an outage, as far as it
 // knows the pool's slots: the sum of what Question returns for each.
 func (l *Local) Bound(pool string, outage int64, share float64) (units int64) {
-	for name, k := range l.known.All() {
+	for name, k := range l.known.Load().All() {
 		if name.pool == pool {
 			units += k.share(outage, share, false)
 		}

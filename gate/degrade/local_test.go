@@ -25,7 +25,8 @@ func asks(t *testing.T, l *Local, outage int64, share float64, id string) (*stor
 
 func sharing(t *testing.T) *Local {
 	t.Helper()
-	l := NewLocal(true)
+	l := NewLocal()
+	l.Know()
 	t.Cleanup(func() { l.Close() })
 	return l
 }
