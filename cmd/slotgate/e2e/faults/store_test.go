@@ -59,11 +59,11 @@ func storeCells(topology string) []cell {
 			mustSee: struck,
 		},
 		{
-			fault: "replies lost in silence", topology: topology, lasts: 4 * time.Second,
+			fault: "replies lost in silence", topology: topology, lasts: 6 * time.Second,
 			strike: func(s *scene) {
 				s.midst()
 				s.proxies(func(p *testbed.RedisProxy) { p.DropReplies(true) })
-				s.pause(time.Second)
+				s.pause(s.cell.limits().store) // longer than a call and its retry last
 				s.proxies(func(p *testbed.RedisProxy) { p.DropReplies(false) })
 			},
 			mustSee: away,
