@@ -51,7 +51,9 @@ func (j *journey) admit() (*grant, *Reply) {
 			d.Line = true // told if it is a replay or a twin; takes nothing
 		}
 		asked, run := time.Now(), j.gate.back.Run()
+		step := j.step("decide")
 		decided, err := j.store().Decide(context.Background(), &d)
+		step.End(err != nil)
 		if err != nil {
 			if reply := j.goOn(&d, wait, err); reply != nil {
 				return nil, reply

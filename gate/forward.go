@@ -18,12 +18,14 @@ func (j *journey) forward(g *grant) (*Reply, rules.Outcome) {
 	rule := j.match.Rule
 	for attempt := 1; ; attempt++ {
 		began := time.Now()
+		step := j.step("upstream")
 		answer, err := j.book.Backend.Forward(&Forward{
-			Request: j.req,
+			Request: j.outgoing(step),
 			SendBy:  g.usableUntil,
 			Timeout: j.route.timeout,
 			Limit:   int64(j.book.Config.Server.MaxBuffered),
 		})
+		step.End(err != nil)
 		took := time.Since(began)
 		j.atBackend += took
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/slotgate/slotgate/rules"
 )
 
-// Options are the parts a gate is made of. All but Truth are required.
+// Options are the parts a gate is made of. All but Truth and Tracer are required.
 type Options struct {
 	Config  *rules.Config
 	Set     *rules.Set
@@ -27,6 +27,7 @@ type Options struct {
 	Truth   Truth // nil: no pool has a source
 	Meter   Meter
 	Logger  *slog.Logger
+	Tracer  Tracer // nil: nobody traces
 }
 
 // Gate decides, forwards and settles. It is safe for concurrent use.
@@ -39,6 +40,7 @@ type Gate struct {
 	back    *degrade.Recovery
 	meter   Meter
 	log     *slog.Logger
+	tracer  Tracer // nil: nobody traces
 	started time.Time
 	// strangers bounds how often the log says that truth did not have a slot that
 	// was booked.
@@ -52,7 +54,7 @@ type Gate struct {
 // New makes a gate. Close ends its background work.
 func New(o Options) (*Gate, error) {
 	if o.Config == nil || o.Set == nil || o.Store == nil || o.Backend == nil || o.Meter == nil || o.Logger == nil {
-		return nil, errors.New("gate: every option but Truth is required")
+		return nil, errors.New("gate: every option but Truth and Tracer is required")
 	}
 	keys, err := seal.New(o.Config.Store.EncryptKey, o.Config.Store.EncryptOldKeys)
 	if err != nil {
@@ -63,6 +65,7 @@ func New(o Options) (*Gate, error) {
 		journal: o.Config.Store.Journal,
 		meter:   o.Meter,
 		log:     o.Logger,
+		tracer:  o.Tracer,
 		started: time.Now(),
 
 		strangers: rate.Sometimes{First: 1, Interval: time.Minute},
@@ -130,13 +133,18 @@ func (g *Gate) Route(req *Request) (m rules.Match, off bool, reply *Reply) {
 	j := journey{gate: g, book: book, req: req, match: m, began: time.Now()}
 	if m.Rule != nil {
 		j.route = book.routes[m.Rule.Index]
+		j.beginTrace()
 	}
 	return m, false, j.count(j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0))
 }
 
-// count meters a reply that Route gave.
+// count tells those who watch of a reply.
 func (j *journey) count(reply *Reply) *Reply {
-	j.gate.meter.Request(reply.Rule, reply.Decision, time.Since(j.began), time.Since(j.began))
+	total := time.Since(j.began)
+	j.gate.meter.Request(reply.Rule, reply.Decision, total, total-j.atBackend)
+	if j.trace != nil {
+		j.trace.End(reply)
+	}
 	return reply
 }
 
@@ -155,6 +163,7 @@ type journey struct {
 	loads     int     // of truth, that were asked for
 	missing   bool    // truth does not have the slot
 	outage    *outage // nil: the store decides
+	trace     Trace   // nil: nobody traces
 }
 
 // Serve is the journey of a request that Route found a rule for; it is called once for
@@ -163,10 +172,8 @@ func (g *Gate) Serve(req *Request, m rules.Match) *Reply {
 	book := req.under
 	defer book.end()
 	j := &journey{gate: g, book: book, route: book.routes[m.Rule.Index], req: req, match: m, began: time.Now()}
-	reply := j.run()
-	total := time.Since(j.began)
-	g.meter.Request(m.Rule.Name, reply.Decision, total, total-j.atBackend)
-	return reply
+	j.beginTrace()
+	return j.count(j.run())
 }
 
 func (j *journey) run() *Reply {

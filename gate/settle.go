@@ -14,7 +14,9 @@ import (
 // not depend on it.
 func (j *journey) settle(g *grant, outcome rules.Outcome, reply *Reply) {
 	s := j.settlement(g, outcome, reply)
+	step := j.step("settle")
 	settled, err := j.store().Settle(context.Background(), s)
+	step.End(err != nil)
 	switch {
 	case j.outage != nil: // the process's own
 	case err != nil:
