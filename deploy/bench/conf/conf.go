@@ -1,0 +1,46 @@
+// Package conf holds what configures the programs of a comparison, as they read it.
+// The .tmpl files are text/template; Settings is what they are filled in with.
+package conf
+
+import _ "embed"
+
+// What token.lua returns.
+const (
+	SoldOut  = 0
+	Admitted = 1
+	Repeated = 2
+)
+
+var (
+	//go:embed token.lua
+	Token string // the script of the peers that ask Redis
+	//go:embed load.lua
+	Load string // what wrk sends
+	//go:embed gate.yaml.tmpl
+	Gate string
+	//go:embed nginx.conf.tmpl
+	Nginx string
+	//go:embed nginx_tokens.lua
+	NginxTokens string
+	//go:embed nginx_limit.conf.tmpl
+	NginxLimit string
+	//go:embed haproxy.cfg.tmpl
+	HAProxy string
+)
+
+// Settings fill in the templates.
+type Settings struct {
+	Dir     string // for files of the program
+	Listen  string // host:port
+	Admin   string // host:port of the gate's admin API
+	Backend string // host:port
+	Redis   string // host:port; "" without
+	Host    string // of Redis
+	Port    string // of Redis
+	SHA     string // of token.lua
+	Modules string // folder of nginx's modules
+	Workers int
+
+	Capacity    int    // units of each slot
+	RejectCache string // duration
+}
