@@ -178,7 +178,7 @@ type IdempotencyConfig struct {
 	Key         Extractors    `yaml:"key" doc:"first present wins"`
 	Group       string        `yaml:"group" doc:"rules with one group share keys; default: the rule's name"`
 	Required    bool          `yaml:"required" doc:"no key: 400"`
-	Derive      time.Duration `yaml:"derive" doc:"with no key, one is derived from the request for so long"`
+	Derive      time.Duration `yaml:"derive" doc:"with no key, one is derived from subject, slot, method and fingerprint for so long, from the request and again from its answer; 0s: none"`
 	Partition   Extractors    `yaml:"partition" doc:"separates keys of different clients"`
 	Scope       Extractors    `yaml:"scope" doc:"who may be given a stored answer"`
 	Fingerprint Fingerprint   `yaml:"fingerprint" doc:"auto, body, none or a list of extractors"`
@@ -186,15 +186,15 @@ type IdempotencyConfig struct {
 	InFlight    string        `yaml:"in_flight" enum:"wait,reject" doc:"while the first request with the key runs"`
 	Wait        time.Duration `yaml:"wait" doc:"409 in-flight beyond"`
 	Unknown     string        `yaml:"unknown" enum:"auto,retry,reject,probe" doc:"auto: retry where an outcomes line names duplicate, else reject"`
-	Issue       IssueConfig   `yaml:"issue" doc:"hands out one-time request ids with the booking page"`
+	Issue       IssueConfig   `yaml:"issue" doc:"hands out one-time request ids with the booking page; then a key source, the last unless key lists it"`
 	Store       []Outcome     `yaml:"store" enum:"booked,duplicate,refused,sold_out,done" doc:"outcomes that are kept and replayed; default: booked and duplicate, of cancel and confirm done"`
 	MaxResponse Size          `yaml:"max_response" doc:"beyond: kept without body"`
 }
 
 // IssueConfig hands out one-time request ids with the booking page.
 type IssueConfig struct {
-	On     string `yaml:"on" doc:"such as GET /lessons/{lesson}"`
-	Cookie string `yaml:"cookie"`
+	On     string `yaml:"on" doc:"the page, with variables called like the parts of the slot: GET /lessons/{lesson}, GET /book?lesson={lesson}"`
+	Cookie string `yaml:"cookie" doc:"such as sg_rid; each slot has its own, named by this and _ and 12 characters"`
 }
 
 // LimitsConfig holds the rate limits of a rule; nil is no limit.

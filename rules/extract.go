@@ -36,7 +36,7 @@ func (r *Rule) Extract(req *Request, m *Match, maxBody int64) (Facts, *Refusal) 
 		if f.Group = idem.Group; f.Group == "" {
 			f.Group = r.Name
 		}
-		if f.Key, refusal = x.idempotencyKey(idem.Required); refusal != nil {
+		if f.Key, f.KeySource, refusal = x.idempotencyKey(&f); refusal != nil {
 			return Facts{}, refusal
 		}
 		if f.Partition, refusal = x.identity(r.partition); refusal != nil {
@@ -51,6 +51,9 @@ func (r *Rule) Extract(req *Request, m *Match, maxBody int64) (Facts, *Refusal) 
 	}
 	if f.Fingerprint, refusal = x.fingerprint(&f); refusal != nil {
 		return Facts{}, refusal
+	}
+	if r.derives(&f) {
+		f.Key, f.KeySource = derivedKey(&f), KeyDerived
 	}
 	return f, nil
 }
@@ -74,6 +77,7 @@ type source struct {
 	label   string // what a refusal calls it: json:/student_id
 	pointer int    // FromJSON: its place among the rule's pointers
 	count   bool   // of units: a number that is read in two ways is none that can be had
+	issued  bool   // FromCookie, of a key: the gate's own cookie
 	folded  string // FromQuery, FromForm, FromCookie: the name as backends fold it
 	nested  bool   // … and it has parts
 }

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"strings"
 
 	"github.com/dunglas/httpsfv"
@@ -10,15 +12,21 @@ import (
 const maxKey = 255
 
 // idempotencyKey reads the first key source that is present.
-func (x *extraction) idempotencyKey(required bool) (string, *Refusal) {
+func (x *extraction) idempotencyKey(f *Facts) (string, KeySource, *Refusal) {
 	for i := range x.rule.key {
 		s := &x.rule.key[i]
+		if s.issued {
+			if id := x.issuedID(s.Name, f); id != "" {
+				return issuedKey(id, f), KeyIssued, nil
+			}
+			continue
+		}
 		if s.Source == FromHeader && countHeader(x.req.Header, s.Name) > 1 {
-			return "", refuse(RefuseKeyInvalid, "the header %s is sent more than once", s.Name)
+			return "", NoKey, refuse(RefuseKeyInvalid, "the header %s is sent more than once", s.Name)
 		}
 		value, found, ok, refusal := x.text(s)
 		if refusal != nil {
-			return "", refusal
+			return "", NoKey, refusal
 		}
 		if !found {
 			continue
@@ -27,14 +35,48 @@ func (x *extraction) idempotencyKey(required bool) (string, *Refusal) {
 			value, ok = unquoteKey(value)
 		}
 		if !ok || !isKey(value) {
-			return "", refuse(RefuseKeyInvalid, "the key in %s is not 1 to %d visible ASCII characters", s.label, maxKey)
+			return "", NoKey, refuse(RefuseKeyInvalid, "the key in %s is not 1 to %d visible ASCII characters", s.label, maxKey)
 		}
-		return value, nil
+		return value, KeySent, nil
 	}
-	if required {
-		return "", refuse(RefuseKeyMissing, "the request needs a key in %s", x.rule.key[0].label)
+	if !x.rule.Idempotency.Required {
+		return "", NoKey, nil
 	}
-	return "", nil
+	for i := range x.rule.key {
+		if s := &x.rule.key[i]; s.issued {
+			return "", NoKey, refuse(RefuseKeyMissing, "the request needs the id that came with its page, in %s: load the page again", s.label)
+		}
+	}
+	return "", NoKey, refuse(RefuseKeyMissing, "the request needs a key in %s", x.rule.key[0].label)
+}
+
+// issuedID is the good id of a cookie for what the request is about.
+func (x *extraction) issuedID(cookie string, f *Facts) string {
+	if x.req.Issued == nil {
+		return ""
+	}
+	pool := ""
+	if x.rule.Pool != nil {
+		pool = x.rule.Pool.Name
+	}
+	return x.req.Issued.ID(cookie, f.Group, pool, f.Slot)
+}
+
+// issuedKey is the key that an id is for one subject: browsers have one cookie for all
+// tabs, and in two of them two subjects may be booked for.
+func issuedKey(id string, f *Facts) string {
+	subject := sha256.Sum256([]byte(f.Subject))
+	return "issued " + id + " " + base64.RawURLEncoding.EncodeToString(subject[:16])
+}
+
+// derives reports whether a request without a key is to be known again by what it says.
+func (r *Rule) derives(f *Facts) bool {
+	return f.KeySource == NoKey && r.Idempotency != nil && r.Idempotency.Derive > 0 && f.Subject != ""
+}
+
+// derivedKey stands for subject, slot, method and all that the fingerprint holds.
+func derivedKey(f *Facts) string {
+	return "derived " + base64.RawURLEncoding.EncodeToString(f.Fingerprint[:])
 }
 
 // unquoteKey makes the bare and the quoted form one key. The quoted form is a String

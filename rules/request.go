@@ -17,6 +17,7 @@ type Request struct {
 	Header []Field // in the order sent, every line
 	Body   []byte
 	Client netip.Addr
+	Issued Issued // nil: the gate has handed out nothing
 }
 
 // Param is a path variable, decoded.
@@ -32,6 +33,16 @@ type Match struct {
 	NeedsBody bool
 }
 
+// KeySource says where a key comes from.
+type KeySource uint8
+
+const (
+	NoKey      KeySource = iota
+	KeySent              // by the client
+	KeyIssued            // handed out with the booking page, and brought back
+	KeyDerived           // from the request itself
+)
+
 // Facts is all a decision needs to know of a request. Texts built from several
 // parts are length-prefixed, so that no two lists of parts meet.
 type Facts struct {
@@ -44,8 +55,10 @@ type Facts struct {
 	HoldRef string
 
 	// Key is the idempotency key after unquoting, "" without one. Group,
-	// Partition and Key together name the key's record.
+	// Partition and Key together name the key's record. One that the client did not
+	// make up holds a blank, as no key that was sent does.
 	Key       string
+	KeySource KeySource
 	Group     string
 	Partition string
 	// Scope is who sent it: equal scopes may see each other's stored answers.

@@ -50,6 +50,8 @@ type Rule struct {
 	reference      *answerSource // nil without one
 	answerPointers *jsonNode
 	answerCount    int
+
+	page *Rule // fits the page that hands out one-time ids; nil without one
 }
 
 // Set is the compiled rules of one configuration, in the order of the file. It is
@@ -58,8 +60,12 @@ type Set struct {
 	Rules []*Rule
 	Pools map[string]*Pool
 
+	discretion discretion // see LoggedPath
+
 	dialect *dialect
-	maxBody int64 // server.max_body
+	maxBody int64    // server.max_body
+	issued  []string // names of the cookies with one-time ids
+	issuing []*Rule  // rules that hand them out
 }
 
 // defaultKey and defaultScope apply where the configuration names none.
@@ -88,6 +94,7 @@ func NewSet(cfg *Config) (*Set, error) {
 		Pools:   make(map[string]*Pool, len(cfg.Pools)),
 		dialect: dialectNamed(cfg.Upstream.Dialect),
 		maxBody: int64(cfg.Server.MaxBody),
+		issued:  issuedCookies(cfg.Rules),
 	}
 	for name, p := range cfg.Pools {
 		s.Pools[name] = &Pool{Name: name, PoolConfig: *p}
@@ -100,6 +107,7 @@ func NewSet(cfg *Config) (*Set, error) {
 		s.Rules = append(s.Rules, r)
 	}
 	keepApart(s.Rules)
+	s.prepareDiscretion()
 	return s, nil
 }
 
@@ -114,6 +122,9 @@ func newRule(s *Set, index int, rc *RuleConfig) (*Rule, error) {
 		return nil, err
 	}
 	if err := r.prepareExtract(); err != nil {
+		return nil, err
+	}
+	if err := r.preparePage(); err != nil {
 		return nil, err
 	}
 	return r, r.prepareAnswer()
@@ -176,6 +187,10 @@ func (r *Rule) prepareExtract() (err error) {
 			scope = idem.Scope
 		}
 		r.key = c.sources(keys, false)
+		for i := range r.key {
+			s := &r.key[i]
+			s.issued = s.Source == FromCookie && slices.Contains(r.set.issued, s.Name)
+		}
 		r.partition = c.sources(idem.Partition, false)
 		r.fingerprint = idem.Fingerprint.Mode
 		r.printed = c.sources(idem.Fingerprint.Extractors, false)

@@ -126,6 +126,9 @@ func resolve(cfg *Config) {
 			if idem.Group == "" {
 				idem.Group = r.Name
 			}
+			if cookie := idem.Issue.Cookie; cookie != "" && !idem.takes(cookie) {
+				idem.Key = append(slices.Clone(idem.Key), Extractor{Source: FromCookie, Name: cookie})
+			}
 			if idem.Store == nil {
 				idem.Store = r.defaultStore()
 			}

@@ -35,7 +35,10 @@ func (v *validator) rule(p place, r *RuleConfig) {
 	if r.Idempotency != nil {
 		v.idempotency(p.field("idempotency"), r)
 		v.probe(p, r)
+		v.issue(p, r)
+		v.derive(p, r)
 	}
+	v.ownCookies(p, r)
 	v.outcomes(p.field("outcomes"), r)
 	v.retry(p.field("retry"), r)
 	v.answers(p.field("answers"), r.Answers)

@@ -224,8 +224,6 @@ func TestUnavailable(t *testing.T) {
 		{"", "log: { access: «\"-\" }", "the access log"},
 		{"", "tracing: { otlp_endpoint: «\"http://a\" }", "tracing"},
 		{"lessons:", "reject_cache: «1s", "reject_cache"},
-		{"name:", "idempotency: { «issue: { cookie: a } }", "issue"},
-		{"name:", "idempotency: { derive: «1s }", "derive"},
 		{"name:", "mode: «shadow", "mode: shadow"},
 	} {
 		t.Run(row.text, func(t *testing.T) {

@@ -15,8 +15,6 @@ var unavailable = []struct {
 	{"log.access", set, "the access log"},
 	{"tracing.otlp_endpoint", set, "tracing"},
 	{"pools.*.reject_cache", set, "reject_cache"},
-	{"rules.*.idempotency.issue", set, "issue"},
-	{"rules.*.idempotency.derive", set, "derive"},
 	{"rules.*.mode", is("shadow"), "mode: shadow"},
 }
 
