@@ -8,7 +8,7 @@ COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 LINT     := $(GO) tool -modfile=.ci/tools/go.mod golangci-lint
 
-.PHONY: build test model check bench soak fuzz needs
+.PHONY: build test model check bench compare soak fuzz needs
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
@@ -34,6 +34,14 @@ check:
 
 bench: needs
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -p 1 ./...
+
+# compare measures the gate beside its peers and writes deploy/bench/results. It takes
+# half an hour of a machine that does nothing else; see deploy/bench/README.md for parts.
+compare:
+	@deploy/bench/needs
+	$(GO) run ./deploy/bench compare
+	$(GO) run ./deploy/bench growth
+	$(GO) run ./deploy/bench relief
 
 # soak repeats the race tests for long; tests read SLOTGATE_SOAK to widen what
 # they try (more seeds, longer storms).

@@ -4,12 +4,8 @@ package conf
 
 import _ "embed"
 
-// What token.lua returns.
-const (
-	SoldOut  = 0
-	Admitted = 1
-	Repeated = 2
-)
+// Admitted is what token.lua returns for a booking that may go on.
+const Admitted = 1
 
 var (
 	//go:embed token.lua

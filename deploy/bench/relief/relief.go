@@ -30,14 +30,14 @@ const (
 
 // Options say what is run.
 type Options struct {
-	Styles   []booking.Style
-	Clients  int // of the hot lesson, each with one request
-	Rate     int // bookings of other lessons a second
-	Rounds   int
+	Styles  []booking.Style
+	Clients int // of the hot lesson, each with one request
+	Rate    int // bookings of other lessons a second
+	Rounds  int
 	// Calm is how long only other lessons are booked, Whole how long they are in all,
 	// in whole seconds.
 	Calm, Whole time.Duration
-	Progress io.Writer
+	Progress    io.Writer
 }
 
 // Row is one way to run the backend: the medians of its rounds.
