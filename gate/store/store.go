@@ -68,6 +68,10 @@ type Store interface {
 	// Ledger returns the newest entries of a slot, newest first.
 	Ledger(ctx context.Context, pool, slot string, limit int) ([]Entry, error)
 
+	// Secret is a key for one purpose, the same for all gates of the store for as long as
+	// it has the same secret (DeriveKey). Once the store has told that, nobody is asked.
+	Secret(ctx context.Context, purpose string) ([32]byte, error)
+
 	// Ping checks that the store answers.
 	Ping(ctx context.Context) error
 	// Close ends all watches. It may be called twice.

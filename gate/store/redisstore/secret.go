@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/slotgate/slotgate/gate/store"
 )
 
 // secretLife is how long a shared secret stays after the last gate looked at it.
@@ -48,6 +50,17 @@ func (s *Store) current(ctx context.Context) (*names, error) {
 		return nil, err
 	}
 	return s.secret.names.Load(), nil
+}
+
+// Secret implements store.Store.
+func (s *Store) Secret(ctx context.Context, purpose string) ([32]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	n, err := s.current(ctx)
+	if err != nil {
+		return [32]byte{}, err
+	}
+	return store.DeriveKey(n.secret, purpose), nil
 }
 
 // checkSecret looks whether the store, which may be another one by now, still has
