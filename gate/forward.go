@@ -105,7 +105,7 @@ func (j *journey) unanswered(g *grant, err error) (*Reply, rules.Outcome) {
 		reply.Outcome = rules.Unknown
 		reply.Hold = j.holdOf(g)
 	}
-	j.gate.log.Debug("backend gave no answer", "rule", j.match.Rule.Name, "request_id", j.req.ID, "decision", reply.Decision, "error", err)
+	j.gate.log.Debug("backend gave no answer", "rule", j.match.Rule.Name, j.requestID(), "decision", reply.Decision, "error", err)
 	return reply, outcome
 }
 

@@ -41,6 +41,7 @@ type Gate struct {
 	meter   Meter
 	log     *slog.Logger
 	tracer  Tracer // nil: nobody traces
+	lines   decisionLog
 	started time.Time
 	// strangers bounds how often the log says that truth did not have a slot that
 	// was booked.
@@ -66,6 +67,7 @@ func New(o Options) (*Gate, error) {
 		meter:   o.Meter,
 		log:     o.Logger,
 		tracer:  o.Tracer,
+		lines:   newDecisionLog(o.Logger),
 		started: time.Now(),
 
 		strangers: rate.Sometimes{First: 1, Interval: time.Minute},
@@ -100,6 +102,7 @@ func (g *Gate) Close(ctx context.Context) {
 		r.passthrough.Close()
 	}
 	_ = g.local.Close()
+	g.lines.limiter.Close()
 }
 
 // Route finds the rule of a request from its head, and from the body of a form whose
@@ -142,6 +145,7 @@ func (g *Gate) Route(req *Request) (m rules.Match, off bool, reply *Reply) {
 func (j *journey) count(reply *Reply) *Reply {
 	total := time.Since(j.began)
 	j.gate.meter.Request(reply.Rule, reply.Decision, total, total-j.atBackend)
+	j.gate.lines.note(j, reply, total)
 	if j.trace != nil {
 		j.trace.End(reply)
 	}

@@ -25,7 +25,7 @@ func (j *journey) replay(decided *store.Decided, mayReplay bool) *Reply {
 	stored, err := decision.DecodeStored(decided.Answer)
 	if err != nil || stored.Fingerprint != j.facts.Fingerprint {
 		j.gate.meter.StoreError(string(store.KindReply))
-		j.gate.log.Error("a stored answer does not belong to its request", "rule", j.match.Rule.Name, "request_id", j.req.ID, "error", err)
+		j.gate.log.Error("a stored answer does not belong to its request", "rule", j.match.Rule.Name, j.requestID(), "error", err)
 		return j.refuseVerdict(&store.Decided{Verdict: decision.KeyDone})
 	}
 	answer, ok := asAccepted(stored.Answer, j.req.Header, maxInflation*j.route.maxAnswer)

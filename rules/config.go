@@ -17,7 +17,7 @@ type Config struct {
 	Upstream UpstreamConfig         `yaml:"upstream" doc:"the backend"`
 	Store    StoreConfig            `yaml:"store" doc:"where counters, holds and keys live"`
 	Log      LogConfig              `yaml:"log" doc:"the process log"`
-	Tracing  TracingConfig          `yaml:"tracing"`
+	Tracing  TracingConfig          `yaml:"tracing" doc:"OpenTelemetry spans of gated requests"`
 	Pools    map[string]*PoolConfig `yaml:"pools" doc:"families of slots that share settings"`
 	Rules    []*RuleConfig          `yaml:"rules" doc:"first match wins"`
 }
@@ -106,15 +106,15 @@ type StoreBreaker struct {
 
 // LogConfig is the process log; Access is a file, "-" or empty.
 type LogConfig struct {
-	Level  string `yaml:"level" enum:"debug,info,warn,error"`
-	Format string `yaml:"format" enum:"text,json"`
-	Access string `yaml:"access" doc:"access log: a file, - for standard output, or empty"`
+	Level  string `yaml:"level" enum:"debug,info,warn,error" doc:"debug has a line for each decision, info samples of them"`
+	Format string `yaml:"format" enum:"text,json" doc:"of both logs; the access log of text is in the combined format"`
+	Access string `yaml:"access" doc:"access log: a file, - for standard output, or empty; a reload or SIGHUP opens it again"`
 }
 
 // TracingConfig is off while OTLPEndpoint is empty.
 type TracingConfig struct {
-	OTLPEndpoint string  `yaml:"otlp_endpoint" doc:"empty: off"`
-	Sample       float64 `yaml:"sample" min:"0" max:"1" doc:"share of requests"`
+	OTLPEndpoint string  `yaml:"otlp_endpoint" doc:"collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; empty: off"`
+	Sample       float64 `yaml:"sample" min:"0" max:"1" doc:"share of requests that are traced; one that comes with a traceparent follows it"`
 }
 
 // PoolConfig is what the slots of one family share.

@@ -22,6 +22,8 @@ func validate(doc *document, cfg *Config, dsn func(driver, dsn string) error) {
 	v.admin(top.field("admin"))
 	v.upstream(top.field("upstream"))
 	v.store(top.field("store"))
+	v.log(top.field("log"))
+	v.tracing(top.field("tracing"))
 	v.pools(top.field("pools"))
 	v.rules(top.field("rules"))
 	v.unavailable(top)

@@ -221,8 +221,6 @@ func TestValidateKeepsQuiet(t *testing.T) {
 
 func TestUnavailable(t *testing.T) {
 	for _, row := range []struct{ section, text, want string }{
-		{"", "log: { access: «\"-\" }", "the access log"},
-		{"", "tracing: { otlp_endpoint: «\"http://a\" }", "tracing"},
 		{"lessons:", "reject_cache: «1s", "reject_cache"},
 		{"name:", "mode: «shadow", "mode: shadow"},
 	} {
@@ -237,6 +235,9 @@ func TestUnavailable(t *testing.T) {
 
 func TestFaultsShowNoSecrets(t *testing.T) {
 	for _, row := range []struct{ section, text string }{
+		{"", "tracing: { otlp_endpoint: \"http://user:hunter2@a\" }"},
+		{"", "tracing: { otlp_endpoint: \"http://a?token=hunter2\" }"},
+		{"", "tracing: { otlp_endpoint: \"hunter2 hunter2\" }"},
 		{"upstream:", "url: http://user:hunter2@a"},
 		{"upstream:", "url: \"hunter2 hunter2\""},
 		{"", "store: { encrypt_key: hunter2, encrypt_old_keys: [hunter2], secret: hunter2, password: [hunter2] }"},

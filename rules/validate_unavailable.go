@@ -12,8 +12,6 @@ var unavailable = []struct {
 	used func(value any) bool
 	what string
 }{
-	{"log.access", set, "the access log"},
-	{"tracing.otlp_endpoint", set, "tracing"},
 	{"pools.*.reject_cache", set, "reject_cache"},
 	{"rules.*.mode", is("shadow"), "mode: shadow"},
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -24,28 +23,32 @@ import (
 // is read when it has stayed the same for as long: it may still be written.
 const fileCheck = time.Second
 
-// untilRestart are the settings that listeners, the store and the log were opened with:
+// untilRestart are the settings that listeners, the store and the logs were opened with:
 // a reload says that they have changed, and goes on with what they were.
-var untilRestart = []string{"version", "server", "admin", "store", "log.format", "log.access", "tracing"}
+var untilRestart = []string{"version", "server", "admin", "store", "log.format", "tracing.otlp_endpoint"}
 
 // reloader puts a changed configuration into effect, for requests that arrive
 // afterwards. Whatever is wrong with it, the one in effect stays.
 type reloader struct {
 	service *service
 	flags   *configFlags // nil: the configuration is in no file
-	level   *slog.LevelVar
+	logs    logs
 
 	mu     sync.Mutex
 	config *rules.Config // in effect
 }
 
-// reload reads the file and puts it into effect. why is for the log.
+// reload reads the file and puts it into effect. Whatever comes of that, the access log
+// is opened again, for whoever rotates it. why is for the log.
 func (r *reloader) reload(why string) (admin.Reloaded, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	log := r.service.log
+	if err := r.service.access.Reopen(); err != nil {
+		log.Error("log.access: not opened again, it goes on in the file it has", "error", err)
+	}
 	done, err := r.apply()
 	r.service.metrics.Reloaded(err)
-	log := r.service.log
 	if err != nil {
 		log.Error("configuration not reloaded, the last good one stays in effect", "why", why, "error", err)
 		return done, err
@@ -84,18 +87,26 @@ func (r *reloader) apply() (done admin.Reloaded, err error) {
 		live = true
 		done.Changes = append(done.Changes, c.String())
 	}
-	level := config.Log.Level
-	config.Server, config.Admin, config.Store, config.Tracing, config.Log = r.config.Server, r.config.Admin, r.config.Store, r.config.Tracing, r.config.Log
-	config.Log.Level = level
+	config.Server, config.Admin, config.Store = r.config.Server, r.config.Admin, r.config.Store
+	config.Log.Format, config.Tracing.OTLPEndpoint = r.config.Log.Format, r.config.Tracing.OTLPEndpoint
 	if live {
-		if err := r.service.put(config); err != nil {
+		access, err := r.service.openAccess(config)
+		if err != nil {
 			return admin.Reloaded{}, err
+		}
+		if err := r.service.put(config); err != nil {
+			access.Close()
+			return admin.Reloaded{}, err
+		}
+		r.service.access.Use(access)
+		r.logs.setLevel(config.Log.Level)
+		if t := r.service.tracer; t != nil {
+			t.SetSample(config.Tracing.Sample)
 		}
 		r.config = config
 		if r.service.servers != nil {
 			r.service.servers.follow(config, r.flags.places())
 		}
-		setLevel(r.level, level)
 	}
 	done.Revision = r.service.gate.Status().Revision
 	return done, nil

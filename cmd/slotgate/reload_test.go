@@ -50,7 +50,7 @@ func startReloadable(t *testing.T, backend string) *reloadable {
 	}
 	r.runningService = &runningService{log: newLogCapture(), signals: make(chan os.Signal, 4), ended: make(chan error, 1)}
 	go func() {
-		r.ended <- serve(config, flags, r.signals, slog.New(r.log), new(slog.LevelVar))
+		r.ended <- serve(config, flags, r.signals, logs{log: slog.New(r.log), level: new(slog.LevelVar), stdout: io.Discard})
 	}()
 	select {
 	case serves := <-r.log.serves:

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -24,7 +22,8 @@ although its store or its backend is away, and serves them when they are there.
                      rules.book-lesson.mode=off
 
 SIGTERM or SIGINT: /readyz turns 503, accepting stops, running requests have
-server.drain to end. A second signal ends at once. The log goes to stderr.
+server.drain to end. A second signal ends at once. SIGHUP reloads the file, and
+opens the access log again. The log goes to stderr.
 
 Exit status: 0 after a clean stop, 1 otherwise.
 
@@ -56,41 +55,18 @@ func runCommand(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt, syscall.SIGHUP)
 	defer signal.Stop(signals)
 
-	log, level := newLog(config.Log, stderr)
+	// A log whose reader has gone must not end the gate.
+	signal.Ignore(syscall.SIGPIPE)
+
+	logs, closeLogs := newLogs(config.Log, stdout, stderr)
+	defer closeLogs()
 	for _, warning := range faults {
-		log.Warn(warning.String())
+		logs.log.Warn(warning.String())
 	}
-	redis.SetLogger(redisNotes{log})
-	if err := serve(config, &flags, signals, log, level); err != nil {
+	redis.SetLogger(redisNotes{logs.log})
+	if err := serve(config, &flags, signals, logs); err != nil {
 		fmt.Fprintf(stderr, "slotgate run: %v\n", err)
 		return 1
 	}
 	return 0
-}
-
-// newLog also returns the level, which a reload may change.
-func newLog(config rules.LogConfig, w io.Writer) (*slog.Logger, *slog.LevelVar) {
-	level := new(slog.LevelVar)
-	setLevel(level, config.Level)
-	options := &slog.HandlerOptions{Level: level}
-	if config.Format == "json" {
-		return slog.New(slog.NewJSONHandler(w, options)), level
-	}
-	return slog.New(slog.NewTextHandler(w, options)), level
-}
-
-func setLevel(level *slog.LevelVar, name string) {
-	var read slog.Level
-	if err := read.UnmarshalText([]byte(name)); err != nil {
-		read = slog.LevelInfo // validation knows the four words
-	}
-	level.Set(read)
-}
-
-// redisNotes takes what the Redis client says of single connections; what a store
-// failure means for bookings the gate itself logs and counts.
-type redisNotes struct{ log *slog.Logger }
-
-func (n redisNotes) Printf(ctx context.Context, format string, args ...any) {
-	n.log.DebugContext(ctx, fmt.Sprintf(format, args...))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -12,11 +13,13 @@ import (
 	"time"
 
 	"github.com/slotgate/slotgate/gate"
+	"github.com/slotgate/slotgate/gate/accesslog"
 	"github.com/slotgate/slotgate/gate/admin"
 	"github.com/slotgate/slotgate/gate/edge"
 	"github.com/slotgate/slotgate/gate/peers"
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/store/redisstore"
+	"github.com/slotgate/slotgate/gate/trace"
 	"github.com/slotgate/slotgate/gate/truth"
 	"github.com/slotgate/slotgate/gate/truth/source"
 	"github.com/slotgate/slotgate/gate/upstream"
@@ -37,6 +40,9 @@ type service struct {
 	config  *rules.Config
 	places  rules.Places // of the configuration
 	log     *slog.Logger
+	stdout  io.Writer // of the access log "-"
+	access  *accesslog.Log
+	tracer  *trace.Tracer // nil: off
 	metrics *admin.Metrics
 	store   store.Store
 	servers *storeWatch // of the store, if it has any
@@ -54,12 +60,12 @@ type service struct {
 }
 
 // serve runs a gate until a signal ends it, or a listener fails.
-func serve(config *rules.Config, flags *configFlags, signals <-chan os.Signal, log *slog.Logger, level *slog.LevelVar) error {
-	s := &service{config: config, log: log}
+func serve(config *rules.Config, flags *configFlags, signals <-chan os.Signal, logs logs) error {
+	s := &service{config: config, log: logs.log, stdout: logs.stdout}
 	if flags != nil {
 		s.places = flags.places()
 	}
-	s.reloader = &reloader{service: s, flags: flags, level: level, config: config}
+	s.reloader = &reloader{service: s, flags: flags, logs: logs, config: config}
 	return s.serve(signals)
 }
 
@@ -104,7 +110,11 @@ func (s *service) serve(signals <-chan os.Signal) error {
 // machine.
 func (s *service) wire() (err error) {
 	build := readBuild()
+	if err := s.openLogs(); err != nil {
+		return err
+	}
 	s.metrics = admin.NewMetrics(s.config, build.version, build.commit)
+	s.metrics.WatchAccessLog(s.access)
 	if s.store == nil {
 		if s.store, err = openStore(s.config.Store, s.metrics, s.log); err != nil {
 			return err
@@ -123,17 +133,21 @@ func (s *service) wire() (err error) {
 	if err != nil {
 		return err
 	}
-	s.gate, err = gate.New(gate.Options{
+	parts := gate.Options{
 		Config: s.config, Set: set, Store: s.store, Backend: now.backend, Truth: now.truth,
 		Meter: s.metrics, Logger: s.log,
-	})
+	}
+	if s.tracer != nil {
+		parts.Tracer = s.tracer
+	}
+	s.gate, err = gate.New(parts)
 	if err != nil {
 		return err
 	}
 	s.metrics.WatchGate(s.gate)
 	s.meet()
 	s.edge, err = edge.New(edge.Options{
-		Config: s.config.Server, Gate: s.gate, Backend: &s.parts, Meter: s.metrics, Logger: s.log, Budget: s.budget,
+		Config: s.config.Server, Gate: s.gate, Backend: &s.parts, Meter: s.metrics, Logger: s.log, AccessLog: s.access, Discretion: s.gate, Budget: s.budget,
 	})
 	if err != nil {
 		return err
@@ -274,4 +288,5 @@ func (s *service) close() {
 	if s.store != nil {
 		_ = s.store.Close()
 	}
+	s.closeLogs()
 }

@@ -56,7 +56,9 @@ func startService(yaml string, set ...string) (*runningService, error) {
 		return nil, errors.New(faults.String())
 	}
 	s := &runningService{log: newLogCapture(), signals: make(chan os.Signal, 4), ended: make(chan error, 1)}
-	go func() { s.ended <- serve(config, nil, s.signals, slog.New(s.log), new(slog.LevelVar)) }()
+	go func() {
+		s.ended <- serve(config, nil, s.signals, logs{log: slog.New(s.log), level: new(slog.LevelVar), stdout: io.Discard})
+	}()
 	select {
 	case serves := <-s.log.serves:
 		s.gate, s.admin = "http://"+serves["listen"], "http://"+serves["admin"]

@@ -46,6 +46,7 @@ type conn struct {
 	// written meanwhile is 100 (Continue); failing to write it goes unnoticed until
 	// the body is read, because fasthttp would tell nobody of it.
 	waiting *waiting
+	line    *line // of the access log, for the request under way; nil: none
 
 	socket syscall.RawConn  // nil: not a socket
 	poll   func(fd uintptr) // bound once, so that a look allocates nothing

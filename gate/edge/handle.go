@@ -19,6 +19,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 // answer prepares the answer in ctx. await, if set, is called before the first
 // byte of the body is read.
 func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
+	line := s.beginLine(ctx)
+	defer line.end(ctx)
 	defer s.recoverFrom(ctx)
 	in, refused := readHead(&ctx.Request.Header)
 	if refused == nil && s.config.ForwardPath == "normalized" {
@@ -31,6 +33,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 	last := in.lastHop()
 	in.countHop()
 	req := s.request(ctx, in)
+	line.request(req, in.http10, s.discretion)
 	body := &requestBody{server: s, ctx: ctx, conn: ctx.Conn(), length: in.length, announced: in.trailers, await: await}
 	defer body.done()
 	req.ReadBody = body.readAll

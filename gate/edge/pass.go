@@ -56,14 +56,14 @@ func (s *Server) passAnswer(ctx *fasthttp.RequestCtx, req *gate.Request, in *hea
 			body = &trailingBody{ReadCloser: body, from: trailing, to: &ctx.Response.Header}
 		}
 		ctx.Response.ImmediateHeaderFlush = true
-		ctx.Response.SetBodyStream(body, -1)
+		ctx.Response.SetBodyStream(lineFor(ctx).stream(stream.Status, body), -1)
 	case stream.Length <= copyBelow:
 		s.passShort(ctx, req, t, stream)
 	default:
 		t.b = appendLength(t.b, stream.Length)
 		s.send(ctx, t, nil, nil)
 		ctx.Response.ImmediateHeaderFlush = true
-		ctx.Response.SetBodyStream(stream.Body, int(stream.Length))
+		ctx.Response.SetBodyStream(lineFor(ctx).stream(stream.Status, stream.Body), int(stream.Length))
 	}
 }
 
@@ -111,7 +111,10 @@ func (s *Server) passUntilClose(ctx *fasthttp.RequestCtx, t *headText, stream *u
 	text := append([]byte(nil), t.b...)
 	text = append(text, "Connection: close\r\n\r\n"...)
 	ctx.HijackSetNoResponse(true)
+	ended := lineFor(ctx).hijacked(stream.Status)
 	ctx.Hijack(func(c net.Conn) {
+		var sent int64
+		defer func() { ended(sent) }()
 		defer func() {
 			if fault := recover(); fault != nil {
 				s.log.Error("the gate panicked while passing an answer on; please report this", "panic", fault)
@@ -121,7 +124,8 @@ func (s *Server) passUntilClose(ctx *fasthttp.RequestCtx, t *headText, stream *u
 		if _, err := c.Write(text); err != nil {
 			return
 		}
-		if _, err := io.Copy(c, stream.Body); err != nil {
+		var err error
+		if sent, err = io.Copy(c, stream.Body); err != nil {
 			abort(c)
 		}
 	})
@@ -150,11 +154,12 @@ func (s *Server) passFailed(ctx *fasthttp.RequestCtx, req *gate.Request, err err
 		if refused := refusalOf(fromClient.Err); refused != nil {
 			s.refuse(ctx, refused, req.ID)
 		} else {
+			lineFor(ctx).gone()
 			_ = ctx.Conn().Close() // it has gone
 		}
 		return
 	}
-	s.log.Debug("backend gave no answer", "request_id", req.ID, "error", err)
+	s.log.Debug("backend gave no answer", s.requestID(req), "error", err)
 	d, detail := decision.DecisionUpstreamFailed, "The service behind the gate broke off its answer."
 	var failure *gate.BackendError
 	if errors.As(err, &failure) {

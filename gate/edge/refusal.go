@@ -69,6 +69,7 @@ func (r *refusal) answer(requestID string) decision.Answer {
 // understood, nobody can say where the next one begins.
 func (s *Server) refuse(ctx *fasthttp.RequestCtx, r *refusal, requestID string) {
 	s.meter.EdgeRefusal(r.kind)
+	lineFor(ctx).refused(r.kind)
 	if requestID == "" {
 		requestID = rand.Text()
 	}
@@ -90,6 +91,8 @@ func (s *Server) handleUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	if connOf(ctx.Conn()).goOn(err) {
 		return
 	}
+	line := s.beginLine(ctx)
+	defer line.end(ctx)
 	defer s.recoverFrom(ctx)
 	var tooLarge *fasthttp.ErrSmallBuffer
 	var netErr net.Error
@@ -100,11 +103,13 @@ func (s *Server) handleUnreadable(ctx *fasthttp.RequestCtx, err error) {
 		s.refuse(ctx, refuseHeadSize, "")
 	case errors.As(err, &netErr) && netErr.Timeout():
 		if c := connOf(ctx.Conn()); c != nil && !c.heard.Load() {
+			line.drop()
 			_ = c.Close() // opened ahead of need and never used: nothing to answer
 			return
 		}
 		s.refuse(ctx, refuseTimeout, "")
 	case errors.As(err, &netErr):
+		line.drop()
 		_ = ctx.Conn().Close() // the client has gone
 	default:
 		s.refuse(ctx, refuseMalformed, "")
@@ -130,6 +135,7 @@ var lingering = make(chan struct{}, 64)
 // the answer fits an empty send buffer, and what waits is bounded.
 func (s *Server) refuseConn(nc net.Conn) {
 	s.meter.EdgeRefusal(refuseConns.kind)
+	s.logRefusedConn(clientAddr(nc.RemoteAddr()))
 	if s.tls == nil && nc.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
 		a := refuseConns.answer(rand.Text())
 		text := appendOwnHead(nil, a)

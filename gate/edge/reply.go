@@ -21,6 +21,7 @@ func (s *Server) writeReply(ctx *fasthttp.RequestCtx, req *gate.Request, r *gate
 	t := getHeadText()
 	defer t.free()
 	own := r.Decision.Status() != 0 || r.Replayed
+	lineFor(ctx).reply(r)
 
 	t.b = appendStatus(t.b, r.Status)
 	if own {

@@ -40,13 +40,17 @@ type Meter interface {
 	Tunnels(open int)
 }
 
-// Options are the parts of a server. All are required but Budget.
+// Options are the parts of a server. All are required but AccessLog, Discretion
+// and Budget; an AccessLog needs Discretion.
 type Options struct {
 	Config  rules.ServerConfig
 	Gate    Gate
 	Backend Backend
 	Meter   Meter
 	Logger  *slog.Logger
+	// AccessLog may be nil: there is none.
+	AccessLog  AccessLog
+	Discretion Discretion
 	// Budget bounds the bodies of gated requests in memory; nil makes one of
 	// Config.MaxBuffered. Share it to count the backend's answers too.
 	Budget *Budget
@@ -54,17 +58,19 @@ type Options struct {
 
 // Server serves clients on one or more listeners.
 type Server struct {
-	config  rules.ServerConfig
-	gate    Gate
-	backend Backend
-	meter   Meter
-	log     *slog.Logger
-	budget  *Budget
-	tls     *tls.Config // nil: plain
-	cors    map[string]bool
-	conns   tracker
-	tunnels tunnels
-	http    *fasthttp.Server
+	config     rules.ServerConfig
+	gate       Gate
+	backend    Backend
+	meter      Meter
+	log        *slog.Logger
+	access     AccessLog // nil: none
+	discretion Discretion
+	budget     *Budget
+	tls        *tls.Config // nil: plain
+	cors       map[string]bool
+	conns      tracker
+	tunnels    tunnels
+	http       *fasthttp.Server
 }
 
 // New checks the options and reads the certificate, if there is one.
@@ -72,14 +78,19 @@ func New(o Options) (*Server, error) {
 	if o.Gate == nil || o.Backend == nil || o.Meter == nil || o.Logger == nil {
 		return nil, errors.New("edge: Gate, Backend, Meter and Logger are required")
 	}
+	if o.AccessLog != nil && o.Discretion == nil {
+		return nil, errors.New("edge: an AccessLog needs Discretion")
+	}
 	s := &Server{
-		config:  o.Config,
-		gate:    o.Gate,
-		backend: o.Backend,
-		meter:   o.Meter,
-		log:     o.Logger,
-		budget:  o.Budget,
-		cors:    make(map[string]bool, len(o.Config.CORS.Origins)),
+		config:     o.Config,
+		gate:       o.Gate,
+		backend:    o.Backend,
+		meter:      o.Meter,
+		log:        o.Logger,
+		access:     o.AccessLog,
+		discretion: o.Discretion,
+		budget:     o.Budget,
+		cors:       make(map[string]bool, len(o.Config.CORS.Origins)),
 	}
 	if s.budget == nil {
 		s.budget = NewBudget(int64(o.Config.MaxBuffered))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,7 +63,9 @@ func (s *Server) passUpgrade(ctx *fasthttp.RequestCtx, req *gate.Request, in *he
 		text = appendField(text, "Connection", "Upgrade")
 		text = append(appendField(text, "Upgrade", tunnel.Protocol), '\r', '\n')
 		ctx.HijackSetNoResponse(true)
+		ended := lineFor(ctx).hijacked(http.StatusSwitchingProtocols)
 		ctx.Hijack(func(c net.Conn) {
+			defer ended(0) // what goes over a tunnel is no body
 			if _, err := c.Write(text); err != nil {
 				tunnel.Close()
 				return
