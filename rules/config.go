@@ -104,7 +104,8 @@ type StoreBreaker struct {
 	Probes   int           `yaml:"probes" min:"1" max:"1000" doc:"successes that close it"`
 }
 
-// LogConfig is the process log; Access is a file, "-" or empty.
+// LogConfig is the process log, on standard error, and the access log: Access is a
+// file, "-" or empty.
 type LogConfig struct {
 	Level  string `yaml:"level" enum:"debug,info,warn,error" doc:"debug has a line for each decision, info samples of them"`
 	Format string `yaml:"format" enum:"text,json" doc:"of both logs; the access log of text is in the combined format"`
