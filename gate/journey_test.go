@@ -72,7 +72,7 @@ func TestOneKeyBelongsToOneRequestAndOnePrincipal(t *testing.T) {
 
 func TestAStoredAnswerOfAnotherRequestIsNeverShown(t *testing.T) {
 	f := newFixture(t, "capacity: 9", keyed)
-	j := &journey{gate: f.Gate, req: &Request{ID: "x"}, match: rules.Match{Rule: f.Gate.book.Load().Set.Rules[0]}, facts: rules.Facts{Fingerprint: [32]byte{1}}}
+	j := &journey{gate: f.Gate, book: f.Gate.book.Load(), req: &Request{ID: "x"}, match: rules.Match{Rule: f.Gate.book.Load().Set.Rules[0]}, facts: rules.Facts{Fingerprint: [32]byte{1}}}
 	foreign := decision.EncodeStored(&decision.Stored{Answer: decision.Answer{Status: 201, Body: []byte("SECRET")}, Fingerprint: [32]byte{2}}, 1<<20)
 	for _, stored := range [][]byte{foreign, []byte("garbage")} {
 		r := f.want(j.replay(&store.Decided{Verdict: decision.Replay, Answer: stored}, true), decision.DecisionDuplicate, 409)
