@@ -74,10 +74,13 @@
 //     moved, H12).
 //   - unknown: the hold becomes unknown, the attempt stays unanswered.
 //
-// The key changes only if this attempt owns it: done with Answer when Keep; none
-// when the outcome is not kept; unknown while the hold is. Whatever the outcome,
-// Answer, if there is one, is left for twins that registered (Decide.Wait) until they
-// stop waiting; without one they are decided afresh.
+// The key changes if this attempt owns it: done with Answer when Keep; none when the
+// outcome is not kept; unknown while the hold is. An attempt whose retry owns the key by
+// now completes it too when it was booked, duplicate or done and Keep, if the key still
+// names its hold, fingerprint and scope and is not done: the booking is the key's, whatever
+// becomes of the retry. What is done stays done, with the answer that came first. Whatever
+// the outcome, an owner's Answer, if there is one, is left for twins that registered
+// (Decide.Wait) until they stop waiting; without one they are decided afresh.
 //
 // # The full mark (design 3.6)
 //
@@ -225,8 +228,9 @@
 //
 // A gate that passed requests through while the store was away calls Touch for
 // each such slot before anything else, then Settle for each of those requests, those
-// of one slot in order, then Resume. A settlement of a hold never seen that was booked creates it
-// confirmed, and writes its key over none or unknown, never over running or done. Slots are touched by several gates independently.
+// of one slot in order, then Resume. A settlement of a hold never seen that was booked
+// creates it confirmed, and writes its key over none or unknown, never over done, nor over
+// one that runs under another hold. Slots are touched by several gates independently.
 //
 // # Sending again (design section 4, H17)
 //

@@ -209,45 +209,46 @@ func (r *report) ofUnseen() bool {
 // appliesToGuard tells whether the attempt is still unanswered where there is no
 // hold that knows. Without a key nothing does.
 func (r *report) appliesToGuard() bool {
-	switch k := r.key; {
+	k := r.key
+	switch {
 	case r.keys == nil:
 		return true
-	case k == nil:
-		return !r.keys.isFinished(r.s.ID, r.now)
-	case k.owner != r.s.ID || k.state == keyDone:
+	case k != nil && k.state == keyUnknown && r.s.Outcome == rules.Unknown:
 		return false
-	default:
-		return !(k.state == keyUnknown && r.s.Outcome == rules.Unknown)
+	case k != nil && k.owner == r.s.ID:
+		return k.state != keyDone
 	}
+	return !r.keys.isFinished(r.s.ID, r.now)
 }
 
-// ofKey completes or releases the key if this attempt owns it, and leaves the
-// answer for twins. It does not fail for want of memory.
+// ofKey completes or releases the key if this attempt owns it, and leaves the answer
+// for twins; one that does not own it completes it where it knows the key's outcome. It
+// does not fail for want of memory.
 func (r *report) ofKey() {
 	st, k := r.s, r.key
 	unknown := st.Outcome == rules.Unknown || st.Action == store.Book && r.got.Hold == decision.HoldUnknown
+	keep := st.Keep && !unknown
 	switch {
 	case k == nil:
-		if st.Keep && !unknown {
+		if keep {
 			r.remake()
 		}
-	case r.unseen && k.owner != st.ID && k.unanswered(r.now) && k.fingerprint == st.Fingerprint && st.Keep && !unknown:
-		k.scope = st.Scope
-		k.complete(&r.memory, st.Answer) // written back after an outage
-		r.keys.prolong(k, st.KeyTTL, r.now)
-		r.wakeKey = true
-	case k.owner == st.ID && k.state != keyDone:
+	case k.state == keyDone:
+	case k.owner == st.ID:
 		r.keys.leave(&r.memory, k, st.Answer, r.now)
 		switch {
 		case unknown:
 			k.state = keyUnknown
 			r.keys.prolong(k, st.KeyTTL, r.now)
-		case st.Keep:
-			k.complete(&r.memory, st.Answer)
-			r.keys.prolong(k, st.KeyTTL, r.now)
+		case keep:
+			r.complete(k)
 		default:
 			r.keys.drop(&r.memory, k)
 		}
+		r.wakeKey = true
+	case keep && k.fingerprint == st.Fingerprint && (r.books(k) || r.unseen && k.unanswered(r.now)):
+		k.scope = st.Scope
+		r.complete(k)
 		r.wakeKey = true
 	}
 	if r.slot == nil && !unknown {
@@ -255,11 +256,31 @@ func (r *report) ofKey() {
 	}
 }
 
+// books tells whether the attempt made what the key stands for: a retry has the key by
+// now, under the same hold.
+func (r *report) books(k *key) bool {
+	return !r.s.Outcome.Definite() && k.hold == r.keyHold() && k.scope == r.s.Scope
+}
+
+// keyHold is the hold that a key names: that of a booking.
+func (r *report) keyHold() string {
+	if r.s.Action == store.Book {
+		return r.s.Hold
+	}
+	return ""
+}
+
+// complete makes the key done with this settlement's answer.
+func (r *report) complete(k *key) {
+	k.complete(&r.memory, r.s.Answer)
+	r.keys.prolong(k, r.s.KeyTTL, r.now)
+}
+
 // remake writes the record of a key that was lost or never seen.
 func (r *report) remake() {
 	st := r.s
 	k := &key{
-		name: r.keyName, owner: st.ID, hold: st.Hold, scope: st.Scope, fingerprint: st.Fingerprint,
+		name: r.keyName, owner: st.ID, hold: r.keyHold(), scope: st.Scope, fingerprint: st.Fingerprint,
 		cost: keySize(r.keyName, st.Scope),
 	}
 	r.memory.charge(k.cost)

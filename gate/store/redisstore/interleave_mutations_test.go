@@ -31,8 +31,12 @@ func TestInterleavingsFindEveryMissingRule(t *testing.T) {
 		in      string // the case that misses it
 		promise string // the one that breaks first
 	}{
-		{"only its owner completes or releases a key",
-			"local owned = rec.owner == d.id and", "local owned =", "retry, late", "P2"},
+		{"only its owner releases a key",
+			"local owned = rec.owner == d.id and", "local owned =", "two retries, late", "P2"},
+		{"a booked attempt completes its key, though a retry owns it",
+			"local made = open and", "local made = false and", "retry, late", "A3"},
+		{"so it does on a cluster",
+			"local made = open and", "local made = false and", "retry, step by step, late", "A3"},
 		{"a finished id is not taken again (H4)",
 			"if (gated or keyed) and finished(now, KEYS[8], KEYS[9]) then", "if false then", "retry", "P3"},
 		{"a refusal of a call that was sent twice leaves a tombstone (H4)",

@@ -325,6 +325,20 @@ var cancelCopyTests = []test{
 		f.settle(refused, f.meant(refused, ""), rules.Refused)
 		f.meant(again(refused), "")
 	}},
+	{"P2: a cancel that was done completes its key, whatever becomes of the retry that owns it", func(f *fixture) {
+		d := request(withSubject("s"), withCapacity(9))
+		f.finish(rules.Booked, d)
+		c := cancelOf(d, withKey("c"), retrying)
+		got := f.meant(c, d.ID)
+		f.Advance(lease + moment)
+		retry := again(c)
+		retried := f.meant(retry, d.ID)
+		f.settle(c, got, rules.Done)
+		f.replays(again(c), c.ID)
+		f.settle(retry, retried, rules.NeverSent)
+		f.replays(again(c), c.ID)
+		f.units(d, 0, 0)
+	}},
 	{"the key of a cancel that left its hold unknown is done", func(f *fixture) {
 		d := request(withSubject("s"), withKey("k"), retrying)
 		f.settle(d, f.admit(d), rules.Unknown)

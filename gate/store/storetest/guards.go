@@ -96,6 +96,36 @@ var guardTests = []test{
 			f.Fatalf("owner %q, want %q", twin.Owner, next.ID)
 		}
 	}},
+	{"P2: a guard that was done completes its key, whatever becomes of the retry that owns it", func(f *fixture) {
+		for _, when := range []string{"before", "after"} {
+			d := guard(withKey(when), retrying)
+			got := f.admit(d)
+			f.settle(d, got, rules.Unknown)
+			retry := again(d)
+			f.admit(retry)
+			if when == "after" {
+				f.settle(retry, store.Decided{}, rules.Unknown)
+			}
+			f.settle(d, got, rules.Done)
+			f.replays(again(d), d.ID)
+			f.report(settlement(retry, store.Decided{}, rules.NeverSent))
+			f.replays(again(d), d.ID)
+		}
+	}},
+	{"P5: a guard completes no key that another request has taken since", func(f *fixture) {
+		for name, change := range map[string]func(*store.Decide){"body": otherBody, "scope": withScope("bob")} {
+			d := guard(withKey(name), retrying)
+			got := f.admit(d)
+			f.settle(d, got, rules.Unknown)
+			f.finish(rules.Refused, again(d))
+			other := again(d, change)
+			f.admit(other)
+			f.report(settlement(d, got, rules.Done))
+			if twin := f.expect(decision.Twin, again(other)); twin.Owner != other.ID {
+				f.Fatalf("another %s: owner %q, want %q", name, twin.Owner, other.ID)
+			}
+		}
+	}},
 	{"limits apply", func(f *fixture) {
 		d := guard(withSubject("s"), func(d *store.Decide) { d.SubjectLimit = perMinute(2) })
 		f.admit(again(d))

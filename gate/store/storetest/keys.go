@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 
 	"github.com/slotgate/slotgate/gate/decision"
@@ -84,24 +85,86 @@ var keyTests = []test{
 		f.Advance(keyTTL - holdTTL - 4*moment)
 		f.expect(decision.OutcomeUnknown, again(d))
 	}},
-	{"H21: an adopter that finds its hold confirmed completes the key without a body", func(f *fixture) {
+	{"P2: a booked attempt completes its key, whatever becomes of the retry that owns it", func(f *fixture) {
+		made := []rules.Outcome{rules.Booked, rules.Duplicate}
+		for _, retried := range []rules.Outcome{rules.NeverSent, rules.Refused, rules.Unknown, rules.Booked, rules.Duplicate} {
+			for _, outcome := range made {
+				for _, when := range []string{"before", "after"} {
+					if when == "after" && !retried.Definite() {
+						continue // the retry's own answer came first
+					}
+					name := fmt.Sprint(outcome, " ", when, " ", retried)
+					first := request(withKey(name), retrying, func(d *store.Decide) { d.Slot = name })
+					got := f.admit(first)
+					f.settle(first, got, rules.Unknown)
+					retry := again(first)
+					adopted := f.admit(retry)
+					if when == "after" {
+						f.settle(retry, adopted, retried)
+					}
+					f.settle(first, got, outcome)
+					f.replays(again(first), first.ID)
+					if when == "before" {
+						f.settle(retry, adopted, retried)
+					}
+					f.replays(again(first), first.ID)
+					f.units(first, 1, 0)
+				}
+			}
+		}
+	}},
+	{"P2: an attempt that is over completes a key that its retry has not settled in time", func(f *fixture) {
 		first := request(withKey("k"), retrying)
 		got := f.admit(first)
 		f.Advance(lease + moment)
-		second := again(first)
+		f.admit(again(first))
+		f.Advance(lease + moment) // the retry's gate died
+		f.settle(first, got, rules.Booked)
+		f.replays(again(first), first.ID)
+	}},
+	{"an attempt completes no key that stands for another hold by now", func(f *fixture) {
+		first := request(withKey("k"), retrying)
+		got := f.admit(first)
+		f.settle(first, got, rules.Unknown)
+		f.Advance(holdTTL + moment)
+		retry := again(first)
+		f.admit(retry) // H22
+		f.settle(first, got, rules.Booked)
+		if twin := f.expect(decision.Twin, again(first)); twin.Owner != retry.ID {
+			f.Fatalf("twin of %s, want %s", twin.Owner, retry.ID)
+		}
+	}},
+	{"an outcome that is not kept completes no key, whoever owns it", func(f *fixture) {
+		first := request(withKey("k"), retrying)
+		got := f.admit(first)
+		f.settle(first, got, rules.Unknown)
+		retry := again(first)
+		f.admit(retry)
+		s := settlement(first, got, rules.Booked)
+		s.Keep = false
+		f.report(s)
+		if twin := f.expect(decision.Twin, again(first)); twin.Owner != retry.ID {
+			f.Fatalf("twin of %s, want %s", twin.Owner, retry.ID)
+		}
+	}},
+	{"H21: an adopter that finds its hold confirmed completes the key without a body", func(f *fixture) {
+		first := request(withKey("k"), withSubject("s"), retrying, onePerSubject)
+		got := f.admit(first)
+		f.Advance(lease + moment)
+		second := again(first, withKey("its own")) // step 6: the hold goes on under another key
 		adopted := f.admit(second)
-		f.settle(first, got, rules.Booked) // no longer the owner: the key is not touched
-		f.Advance(lease + moment)          // the owner died
+		f.settle(first, got, rules.Booked) // the other key is not touched
+		f.Advance(lease + moment)          // its owner died
 		f.state(first, got.Hold, decision.Confirmed)
 		for range 2 {
-			replay := f.expect(decision.Replay, again(first))
+			replay := f.expect(decision.Replay, again(second))
 			if len(replay.Answer) != 0 {
 				f.Fatalf("replayed %q, want an answer without body", replay.Answer)
 			}
 		}
 		f.settle(second, adopted, rules.Duplicate)
 		f.units(first, 1, 0)
-		if replay := f.expect(decision.Replay, again(first)); len(replay.Answer) != 0 {
+		if replay := f.expect(decision.Replay, again(second)); len(replay.Answer) != 0 {
 			f.Fatalf("the replay changed to %q", replay.Answer)
 		}
 	}},
@@ -155,7 +218,7 @@ var keyTests = []test{
 		}
 		f.units(d, 0, 0)
 	}},
-	{"only the owner completes the key", func(f *fixture) {
+	{"only the owner releases the key", func(f *fixture) {
 		first := request(withKey("k"), retrying)
 		got := f.admit(first)
 		f.Advance(lease + moment)

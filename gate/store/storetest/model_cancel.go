@@ -180,7 +180,7 @@ func (m *model) settleCancel(s *store.Settle) (want store.Settled) {
 				want.Oversold = m.oversold(h, s)
 			}
 		}
-		m.settleKey(s, decision.NoHold)
+		m.settleKey(s, decision.NoHold, false)
 	}
 	if h != nil {
 		want.Hold = h.state

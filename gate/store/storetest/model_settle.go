@@ -59,7 +59,7 @@ func (m *model) settle(s *store.Settle) (want store.Settled) {
 		h.reference = s.Reference
 	}
 	m.mark(s, h, before.Open() && h.state == decision.Released)
-	m.settleKey(s, h.state)
+	m.settleKey(s, h.state, false)
 	want.Hold = h.state
 	return want
 }
@@ -77,10 +77,7 @@ func (m *model) settleUnseen(s *store.Settle) (want store.Settled) {
 		m.book(h, s)
 		want.Hold, want.Oversold = h.state, m.oversold(h, s)
 	}
-	if k := m.keys[s.Key]; k != nil && k.owner != s.ID && s.Keep && s.Outcome != rules.Unknown && k.fingerprint == s.Fingerprint && m.unanswered(k) {
-		k.state, k.scope, k.answer = "done", s.Scope, s.Answer // written back (design section 4)
-	}
-	m.settleKey(s, want.Hold)
+	m.settleKey(s, want.Hold, true)
 	return want
 }
 
@@ -156,16 +153,28 @@ func (m *model) release(name string) {
 	s.full, s.probe = 0, ""
 }
 
-// settleKey: only the owner completes or releases it.
-func (m *model) settleKey(s *store.Settle, hold decision.HoldState) {
+// settleKey: its owner completes or releases it; whoever made what it stands for
+// completes it, and who finds it unanswered after an outage (design section 4).
+func (m *model) settleKey(s *store.Settle, hold decision.HoldState, unseen bool) {
 	k := m.keys[s.Key]
 	unknown := s.Outcome == rules.Unknown || s.Action == store.Book && hold == decision.HoldUnknown
-	if s.Key == "" || k != nil && (k.owner != s.ID || k.state == "done") {
+	if s.Key == "" || k != nil && k.state == "done" {
 		return
+	}
+	named := s.Hold
+	if s.Action != store.Book {
+		named = ""
 	}
 	if k == nil {
 		if s.Keep && !unknown {
-			m.keys[s.Key] = &modelKey{state: "done", owner: s.ID, hold: s.Hold, scope: s.Scope, fingerprint: s.Fingerprint, answer: s.Answer}
+			m.keys[s.Key] = &modelKey{state: "done", owner: s.ID, hold: named, scope: s.Scope, fingerprint: s.Fingerprint, answer: s.Answer}
+		}
+		return
+	}
+	if k.owner != s.ID {
+		made := k.hold == named && k.scope == s.Scope && (s.Outcome == rules.Booked || s.Outcome == rules.Duplicate || s.Outcome == rules.Done)
+		if s.Keep && !unknown && k.fingerprint == s.Fingerprint && (made || unseen && m.unanswered(k)) {
+			k.state, k.scope, k.answer = "done", s.Scope, s.Answer
 		}
 		return
 	}

@@ -180,13 +180,13 @@ var pendingTests = []test{
 		f.units(d, 0, 1)
 	}},
 	{"H21: a retry that finds its hold pending completes the key", func(f *fixture) {
-		d := request(withSubject("s"), withKey("k"), retrying)
+		d := request(withSubject("s"), withKey("k"), retrying, onePerSubject)
 		first := f.admit(d)
 		f.settle(d, first, rules.Unknown)
-		retry := again(d)
-		f.settle(retry, f.admit(retry), rules.Unknown) // the key is the retry's
+		retry := again(d, withKey("its own"))
+		f.settle(retry, f.admit(retry), rules.Unknown)
 		f.report(pendingSettlement(d, first, rules.Booked))
-		if got := f.expect(decision.Replay, again(d)); len(got.Answer) != 0 {
+		if got := f.expect(decision.Replay, again(retry)); len(got.Answer) != 0 {
 			f.Fatalf("replayed %q", got.Answer)
 		}
 		f.state(d, d.ID, decision.Pending)

@@ -19,6 +19,16 @@ var watchTests = []test{
 			f.wakes(f.Store.WatchKey(twin), f.Other.WatchKey(twin), func() { f.settle(d, got, outcome) })
 		}
 	}},
+	{"a key's watch fires when an attempt of before its owner's is booked", func(f *fixture) {
+		d := request(withKey("k"), retrying)
+		got := f.admit(d)
+		f.settle(d, got, rules.Unknown)
+		f.admit(again(d))
+		twin := again(d, waiting)
+		f.expect(decision.Twin, twin)
+		f.wakes(f.Store.WatchKey(twin), f.Other.WatchKey(twin), func() { f.settle(d, got, rules.Booked) })
+		f.replays(twin, d.ID)
+	}},
 	{"a guard's key is watched alike", func(f *fixture) {
 		d := guard(withKey("k"))
 		got := f.admit(d)

@@ -101,6 +101,7 @@ type request struct {
 	open    bool // its attempt is unanswered, as far as the store can know
 	doubts  bool // a cancel whose hold had attempts unanswered when it was decided
 	late    bool // a copy of its decide, which was refused, is on its way
+	behind  bool // another attempt of its key was booked since it was let through
 }
 
 // world is what is known of requests, holds and backend.
@@ -241,7 +242,7 @@ func (b *Bookings) requestSteps(r int, q request, at *state) (steps []step[world
 			w.requests[r].phase, w.requests[r].job = sent, pending
 			return b.forwarded(r, w, at)
 		}})
-		local("cannot be sent", func(q *request) { q.phase, q.outcome = heard, rules.NeverSent })
+		local("cannot be sent", func(q *request) { q.phase, q.outcome, q.behind = heard, rules.NeverSent, false })
 	case sent:
 		if q.job != pending {
 			local("gets the answer", func(q *request) { q.phase, q.outcome = heard, q.job.heard() })
@@ -254,7 +255,7 @@ func (b *Bookings) requestSteps(r int, q request, at *state) (steps []step[world
 		}
 	}
 	if b.Dies && q.phase >= repeats && q.phase <= told {
-		local("loses its gate", func(q *request) { q.phase = dead })
+		local("loses its gate", func(q *request) { q.phase, q.behind = dead, false })
 	}
 	if b.Steps {
 		return append(steps, b.copiesOfSteps(r, q)...)
@@ -351,6 +352,7 @@ func (b *Bookings) decided(r int, w *world, got store.Decided) {
 	q.asked = 0
 	q.hold, q.phase = b.holder(got.Hold), ended
 	if got.Verdict != decision.Admitted {
+		q.behind = false
 		return
 	}
 	q.phase, q.open, q.lease = admitted, true, b.lease()

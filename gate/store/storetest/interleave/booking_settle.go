@@ -62,6 +62,7 @@ func (b *Bookings) settle(r int, q request, lost bool) step[world] {
 		if lost {
 			w.requests[r].phase = told
 		}
+		b.overtakes(r, w)
 		broken := b.settleMoves(r, w, before).compare(before, after)
 		broken = append(broken, b.lateBooking(r, w, got, before, after)...)
 		if subject := b.Requests[r].Subject; released(before, after) && b.mayBeBooked(w, subject) > b.accounted(w, after, subject) {
@@ -114,6 +115,27 @@ func (b *Bookings) cancelMoves(q *request, w *world, from *state) moves {
 		return moves{q.hold: decision.HoldUnknown}
 	}
 	return moves{q.hold: decision.NoHold}
+}
+
+// overtakes notes who was let through before this settlement, and may be forwarded
+// though their key is known to be booked: they cannot know.
+func (b *Bookings) overtakes(r int, w *world) {
+	if q := &w.requests[r]; !q.booked() && q.outcome != rules.Duplicate {
+		return
+	}
+	for other := range b.Requests {
+		if q := &w.requests[other]; b.sameKey(r, other) && (q.phase == repeats && q.open || q.phase == admitted || q.phase == asking) {
+			q.behind = true
+		}
+	}
+}
+
+// booked reports whether the backend was heard to have made the request's booking.
+func (q *request) booked() bool { return q.outcome == rules.Booked }
+
+// sameKey: two requests are retries of each other.
+func (b *Bookings) sameKey(r, other int) bool {
+	return r != other && b.Requests[r].Key != "" && b.Requests[r].Key == b.Requests[other].Key
 }
 
 // anotherBooked: the subject of a hold has another one that is confirmed.

@@ -74,6 +74,7 @@ func (b *Bookings) askNext(r int, q request) []step[world] {
 		said := fmt.Sprintf(": %s, %s", decided.Verdict, holdName(b.holder(decided.Hold)))
 		w.requests[r].step = 0
 		if waits(decided.Verdict) {
+			w.requests[r].behind = false
 			if w.requests[r].phase, w.requests[r].lease = idle, 0; q.phase == idle {
 				return said, nil, errNothing
 			}
@@ -122,6 +123,7 @@ func (b *Bookings) settleNext(r int, q request) []step[world] {
 			w.requests[r].phase, w.requests[r].step = settling, b.progress.after(q.step, got.told)
 			return ", and is told so far " + timely.ReplaceAllString(fmt.Sprint(got.told), "N"), broken, nil
 		}
+		b.overtakes(r, w)
 		b.settleMoves(r, w, before)
 		w.requests[r].phase, w.requests[r].step = ended, 0
 		return fmt.Sprintf(": its hold is %q", got.reply.(store.Settled).Hold), broken, nil

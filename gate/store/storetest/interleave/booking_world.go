@@ -9,18 +9,24 @@ import (
 
 // forwarded checks what may be true when a request is sent to the backend (P2).
 func (b *Bookings) forwarded(r int, w *world, at *state) (broken []string) {
-	for other, q := range w.requests[:len(b.Requests)] {
-		if other != r && b.Requests[r].Key != "" && b.Requests[other].Key == b.Requests[r].Key && q.phase == sent {
+	q := &w.requests[r]
+	kept := at.Keys[r].Done
+	for other, o := range w.requests[:len(b.Requests)] {
+		if !b.sameKey(r, other) {
+			continue
+		}
+		if o.phase == sent {
 			broken = append(broken, "P2: two forwards of one key are awaited at once")
 		}
+		kept = kept || (o.phase == told || o.phase == ended) && o.booked() && !w.lapsed[o.hold]
 	}
-	if at.Keys[r].Done {
+	if kept && !q.behind {
 		broken = append(broken, "P2: forwarded after an outcome that was kept")
 	}
-	// One that is settled late may be so between another's decide and its first byte.
-	if h := w.requests[r].hold; h >= 0 && !b.Requests[r].Cancels && !b.Late && at.hold(h) == decision.Confirmed {
+	if q.hold >= 0 && !b.Requests[r].Cancels && !q.behind && at.hold(q.hold) == decision.Confirmed {
 		broken = append(broken, "P2: forwarded under a hold that is confirmed")
 	}
+	q.behind = false
 	return broken
 }
 
@@ -215,8 +221,8 @@ func (b *Bookings) rest(w world, at *state) (broken []string) {
 		if confirmed[subject] > mine && !unheard && b.OnePerSubject && !b.Late {
 			broken = append(broken, "A2: at rest the store has a booking that is not in truth")
 		}
-		// A late settlement leaves the key to the request that has taken it over.
-		if q.job == committed && q.phase == ended && q.outcome == rules.Booked && !b.Late && b.Requests[r].Key != "" && !b.knows(at, at.Keys[r]) {
+		// One whose hold has lapsed leaves the key to a retry that has a hold of its own.
+		if q.job == committed && q.phase == ended && q.booked() && !w.lapsed[q.hold] && b.Requests[r].Key != "" && !b.knows(at, at.Keys[r]) {
 			broken = append(broken, "A3: at rest a booking was answered, and its key does not know")
 		}
 	}

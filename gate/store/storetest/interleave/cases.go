@@ -64,6 +64,8 @@ func Cases() []Case {
 			Unique: true, Dies: true, Late: true},
 		&Bookings{Name: "retry, late", Requests: retry, Capacity: 1,
 			OnePerSubject: true, Unique: true, Refuses: true, Late: true},
+		&Bookings{Name: "two retries, late", Requests: append(retry, book("a", "ann")), Capacity: 2,
+			Unique: true, Late: true},
 		&Bookings{Name: "cancel, next", Requests: []Request{book("a", "ann"), cancel("ann"), book("b", "ann")}, Capacity: 1,
 			OnePerSubject: true, Unique: true, Checks: true},
 		&Bookings{Name: "cancel, other", Requests: []Request{book("a", "ann"), cancel("ann"), book("b", "bob")}, Capacity: 1,
