@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"time"
+
+	"github.com/slotgate/slotgate/rules"
 )
 
 // RedirectGrace is how long after a booking that was answered by a redirect its id is
@@ -59,6 +61,15 @@ func (id *ID) Spend(from time.Time) bool {
 type Binding struct {
 	Cookie            string // as configured
 	Group, Pool, Slot string
+}
+
+// BindingOf is what a page's id is for.
+func BindingOf(p rules.Page) Binding {
+	b := Binding{Cookie: p.Rule.Idempotency.Issue.Cookie, Group: p.Rule.Idempotency.Group, Slot: p.Slot}
+	if p.Rule.Pool != nil {
+		b.Pool = p.Rule.Pool.Name
+	}
+	return b
 }
 
 // Name is the name of the cookie: the configured one, and what the id is for.
