@@ -36,7 +36,7 @@ func (r *Rule) Extract(req *Request, m *Match, maxBody int64) (Facts, *Refusal) 
 		if f.Group = idem.Group; f.Group == "" {
 			f.Group = r.Name
 		}
-		if f.Key, f.KeySource, refusal = x.idempotencyKey(&f); refusal != nil {
+		if f.Key, refusal = x.idempotencyKey(&f); refusal != nil {
 			return Facts{}, refusal
 		}
 		if f.Partition, refusal = x.identity(r.partition); refusal != nil {
@@ -53,7 +53,7 @@ func (r *Rule) Extract(req *Request, m *Match, maxBody int64) (Facts, *Refusal) 
 		return Facts{}, refusal
 	}
 	if r.derives(&f) {
-		f.Key, f.KeySource = derivedKey(&f), KeyDerived
+		f.Key = derivedKey(&f)
 	}
 	return f, nil
 }

@@ -33,16 +33,6 @@ type Match struct {
 	NeedsBody bool
 }
 
-// KeySource says where a key comes from.
-type KeySource uint8
-
-const (
-	NoKey      KeySource = iota
-	KeySent              // by the client
-	KeyIssued            // handed out with the booking page, and brought back
-	KeyDerived           // from the request itself
-)
-
 // Facts is all a decision needs to know of a request. Texts built from several
 // parts are length-prefixed, so that no two lists of parts meet.
 type Facts struct {
@@ -55,10 +45,9 @@ type Facts struct {
 	HoldRef string
 
 	// Key is the idempotency key after unquoting, "" without one. Group,
-	// Partition and Key together name the key's record. One that the client did not
-	// make up holds a blank, as no key that was sent does.
+	// Partition and Key together name the key's record. KeySourceOf tells where it
+	// comes from.
 	Key       string
-	KeySource KeySource
 	Group     string
 	Partition string
 	// Scope is who sent it: equal scopes may see each other's stored answers.
