@@ -32,6 +32,14 @@ type filler struct {
 	taken     int // numbers of bookings, each used once
 }
 
+// prime makes one slot known and books once, so that Redis has every script.
+func (f *filler) prime(ctx context.Context) error {
+	if err := f.slots(ctx, 1); err != nil {
+		return err
+	}
+	return f.units(ctx, 1)
+}
+
 // slots makes n slots known, with nothing booked.
 func (f *filler) slots(ctx context.Context, n int) error {
 	f.slotCount = n

@@ -34,9 +34,13 @@ type Row struct {
 	Decide rig.ScriptTime `json:"decide"`
 	Settle rig.ScriptTime `json:"settle"`
 	// Bytes is the memory that one of them takes: used_memory after less that before,
-	// divided by Size.
-	Bytes float64 `json:"bytes"`
+	// divided by Size; 0 where there are too few to tell.
+	Bytes float64 `json:"bytes,omitempty"`
 }
+
+// leastForBytes is from how many things on the memory of other things (buffers of
+// connections, an index's first page) does not count.
+const leastForBytes = 1000
 
 // Run measures all sizes.
 func Run(ctx context.Context, r *rig.Rig, o Options) ([]Row, error) {
@@ -55,12 +59,19 @@ func Run(ctx context.Context, r *rig.Rig, o Options) ([]Row, error) {
 			if err != nil {
 				return rows, fmt.Errorf("%d %s: %w", size, kind.of, err)
 			}
-			fmt.Fprintf(o.Progress, "%9d %-6s decide %5.1f µs  settle %5.1f µs  %6.0f bytes each\n",
-				row.Size, row.Of, row.Decide.PerCall, row.Settle.PerCall, row.Bytes)
+			fmt.Fprintf(o.Progress, "%9d %-6s decide %5.1f µs  settle %5.1f µs  %s\n",
+				row.Size, row.Of, row.Decide.PerCall, row.Settle.PerCall, row.bytes())
 			rows = append(rows, row)
 		}
 	}
 	return rows, nil
+}
+
+func (row Row) bytes() string {
+	if row.Bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f bytes each", row.Bytes)
 }
 
 // measure fills one Redis and measures calls on it.
@@ -79,7 +90,7 @@ func measure(ctx context.Context, r *rig.Rig, of string, size, calls int, fill f
 	}
 	defer s.Close()
 	f := &filler{store: s, slotCount: 1}
-	if err := f.slots(ctx, 1); err != nil { // loads the scripts too
+	if err := f.prime(ctx); err != nil {
 		return row, err
 	}
 	before, err := server.UsedMemory(ctx)
@@ -93,7 +104,9 @@ func measure(ctx context.Context, r *rig.Rig, of string, size, calls int, fill f
 	if err != nil {
 		return row, err
 	}
-	row.Bytes = float64(after-before) / float64(size)
+	if size >= leastForBytes {
+		row.Bytes = float64(after-before) / float64(size)
+	}
 
 	orders := f.orders(calls)
 	if row.Decide, err = scriptTime(ctx, server, func() error { return f.decide(ctx, orders) }); err != nil {

@@ -9,9 +9,9 @@ import (
 // WriteMarkdown writes the rows as a table.
 func WriteMarkdown(w io.Writer, rows []Row) error {
 	var table bytes.Buffer
-	table.WriteString("| known | decide µs | settle µs | bytes each |\n|---|---|---|---|\n")
+	table.WriteString("| known | decide µs | settle µs | memory |\n|---|---|---|---|\n")
 	for _, row := range rows {
-		fmt.Fprintf(&table, "| %d %s | %.1f | %.1f | %.0f |\n", row.Size, row.Of, row.Decide.PerCall, row.Settle.PerCall, row.Bytes)
+		fmt.Fprintf(&table, "| %d %s | %.1f | %.1f | %s |\n", row.Size, row.Of, row.Decide.PerCall, row.Settle.PerCall, row.bytes())
 	}
 	for _, of := range []string{"slots", "keys"} {
 		if decide, settle, ok := Growth(rows, of); ok {

@@ -21,18 +21,17 @@ type Rig struct {
 	made int // folders so far
 }
 
-// New makes the folder and builds the programs there, as `make build` does.
+// New makes the folder and builds the programs there.
 func New(ctx context.Context) (*Rig, error) {
 	dir, err := os.MkdirTemp("", "slotgate-bench-")
 	if err != nil {
 		return nil, err
 	}
 	r := &Rig{dir: dir}
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+string(filepath.Separator),
+	build := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator),
 		"github.com/slotgate/slotgate/cmd/slotgate",
 		"github.com/slotgate/slotgate/cmd/legacybooking",
 		"github.com/slotgate/slotgate/deploy/bench/peer")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		r.Close()
 		return nil, fmt.Errorf("go build: %w\n%s", err, out)
