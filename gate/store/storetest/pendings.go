@@ -180,13 +180,15 @@ var pendingTests = []test{
 		f.units(d, 0, 1)
 	}},
 	{"H21: a retry that finds its hold pending completes the key", func(f *fixture) {
-		d := request(withSubject("s"), withKey("k"), retrying, onePerSubject)
+		d := request(withSubject("s"), withKey("k"), retrying)
 		first := f.admit(d)
 		f.settle(d, first, rules.Unknown)
-		retry := again(d, withKey("its own"))
+		retry := again(d)
 		f.settle(retry, f.admit(retry), rules.Unknown)
-		f.report(pendingSettlement(d, first, rules.Booked))
-		if got := f.expect(decision.Replay, again(retry)); len(got.Answer) != 0 {
+		s := pendingSettlement(d, first, rules.Booked)
+		s.Keep = false // and so the key is the retry's still
+		f.report(s)
+		if got := f.expect(decision.Replay, again(d)); len(got.Answer) != 0 {
 			f.Fatalf("replayed %q", got.Answer)
 		}
 		f.state(d, d.ID, decision.Pending)
