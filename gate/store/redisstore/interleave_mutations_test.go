@@ -3,6 +3,7 @@ package redisstore
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func TestInterleavingsFindEveryMissingRule(t *testing.T) {
 	sharded := shardedRigs(testbed.Redis(t, "--databases", "1000"))
 	stepwise := map[string]bool{}
 	cases := map[string]interleave.Case{}
-	for _, c := range append(interleave.Cases(), interleave.Fragiles()...) {
+	for _, c := range slices.Concat(interleave.Cases(), interleave.LargeCases(), interleave.Fragiles()) {
 		cases[c.String()] = c
 	}
 	for _, c := range append(interleave.Stepwise(), interleave.LargeStepwise()...) {
@@ -84,7 +85,7 @@ func TestInterleavingsFindEveryMissingRule(t *testing.T) {
 			"return math.max(0, math.ceil(RUN_SINCE / 1000) + hold_ttl - s.now)", "return 0",
 			"emptied, silent gates", "P7"},
 		{"on a cluster, who finds its hold booked does not forward (H21)",
-			"if hold_is_booked(h) then return 'booked' end\n  adopt", "adopt", "retry, step by step", "P4"},
+			"if hold_is_booked(h) then return 'booked' end\n  adopt", "adopt", "retry, step by step", "P2"},
 		{"on a cluster, a hold that is gone is taken under a new id (H22)",
 			"if not h or hold_is_finished(h) then\n    if not d.pool_subject", "if not h then\n    if not d.pool_subject", "retry, other, step by step", "P1"},
 		{"on a cluster, a twin waits while the claim stands",

@@ -318,12 +318,22 @@ func (b *Bookings) ask(r int, label string, copy Copy, lost bool) step[world] {
 		if got.Verdict == decision.Admitted && !b.Requests[r].Cancels {
 			want[b.holder(got.Hold)] = decision.Held
 		}
-		broken := want.compare(before, after)
-		if got.Verdict == decision.Admitted && before.Keys[r].Done {
-			broken = append(broken, "P2: admitted after an outcome that was kept")
-		}
-		return said, broken, nil
+		return said, append(want.compare(before, after), b.admittedLate(r, got, before)...), nil
 	}}
+}
+
+// admittedLate tells what the store knew already when it admitted a request (P2).
+func (b *Bookings) admittedLate(r int, got store.Decided, before *state) (broken []string) {
+	if got.Verdict != decision.Admitted || b.Requests[r].Cancels {
+		return nil
+	}
+	if before.Keys[r].Done {
+		broken = append(broken, "P2: admitted after an outcome that was kept")
+	}
+	if before.hold(b.holder(got.Hold)) == decision.Confirmed {
+		broken = append(broken, "P2: admitted under a hold that is confirmed")
+	}
+	return broken
 }
 
 // askTwice is a decide whose first attempt is delayed on its way, so that the second

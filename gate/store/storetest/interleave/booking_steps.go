@@ -85,7 +85,7 @@ func (b *Bookings) askNext(r int, q request) []step[world] {
 		if b.Copies && decided.Verdict == decision.Admitted {
 			w.requests[r].past = b.progress.after(q.step, got.told)
 		}
-		return said, nil, nil
+		return said, b.admittedLate(r, decided, before), nil
 	}}}
 	return append(steps, b.diesBetween(r, q.phase == asking)...)
 }
@@ -119,11 +119,11 @@ func (b *Bookings) settleNext(r int, q request) []step[world] {
 		if subject := b.Requests[r].Subject; released(before, after) && b.mayBeBooked(w, subject) > b.accounted(w, after, subject) {
 			broken = append(broken, "P4: units were released while an attempt of them is, or may be, booked")
 		}
+		b.overtakes(r, w)
 		if !got.done {
 			w.requests[r].phase, w.requests[r].step = settling, b.progress.after(q.step, got.told)
 			return ", and is told so far " + timely.ReplaceAllString(fmt.Sprint(got.told), "N"), broken, nil
 		}
-		b.overtakes(r, w)
 		b.settleMoves(r, w, before)
 		w.requests[r].phase, w.requests[r].step = ended, 0
 		return fmt.Sprintf(": its hold is %q", got.reply.(store.Settled).Hold), broken, nil
