@@ -16,7 +16,7 @@ import (
 	"github.com/slotgate/slotgate/deploy/bench/rig"
 )
 
-func compareCommand(ctx context.Context, args []string, progress io.Writer) error {
+func compareCommand(args []string, progress io.Writer) (job, error) {
 	o := compare.Options{Progress: progress}
 	flags := flag.NewFlagSet("bench compare", flag.ContinueOnError)
 	flags.SetOutput(progress)
@@ -29,30 +29,27 @@ func compareCommand(ctx context.Context, args []string, progress io.Writer) erro
 	flags.DurationVar(&o.Warm, "warm", time.Second, "load before that, whole seconds or 0")
 	flags.Float64Var(&o.Foreign, "foreign", 0.08, "most `share` of one CPU that others may take in a round")
 	if err := flags.Parse(args); err != nil {
-		return err
+		return nil, err
 	}
 	var err error
 	if o.Scenarios, err = pick(*scenarios, *contenders); err != nil {
-		return err
+		return nil, err
 	}
 	for _, n := range split(*connections) {
 		value, err := strconv.Atoi(n)
 		if err != nil {
-			return fmt.Errorf("-connections %s: %w", *connections, err)
+			return nil, fmt.Errorf("-connections %s: %w", *connections, err)
 		}
 		o.Connections = append(o.Connections, value)
 	}
-	r, err := rig.New(ctx)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	results, err := compare.Run(ctx, r, o)
-	return errors.Join(err, save(*out, "compare", map[string]func(io.Writer) error{
-		".md":   results.WriteMarkdown,
-		".svg":  results.WriteSVG,
-		".json": func(w io.Writer) error { return writeJSON(w, results) },
-	}))
+	return func(ctx context.Context, r *rig.Rig) error {
+		results, err := compare.Run(ctx, r, o)
+		return errors.Join(err, save(*out, "compare", map[string]func(io.Writer) error{
+			".md":   results.WriteMarkdown,
+			".svg":  results.WriteSVG,
+			".json": func(w io.Writer) error { return writeJSON(w, results) },
+		}))
+	}, nil
 }
 
 func names(scenarios []compare.Scenario) []string {

@@ -10,14 +10,14 @@ import (
 	"github.com/slotgate/slotgate/deploy/bench/rig"
 )
 
-func growthCommand(ctx context.Context, args []string, progress io.Writer) error {
+func growthCommand(args []string, progress io.Writer) (job, error) {
 	flags := flag.NewFlagSet("bench growth", flag.ContinueOnError)
 	flags.SetOutput(progress)
 	out := flags.String("out", resultsFolder, "write growth.json and .md to this `folder`")
 	most := flags.Int("most", 1_000_000, "leave out sizes above this")
 	calls := flags.Int("calls", 2000, "measured decisions of each size, and settlements")
 	if err := flags.Parse(args); err != nil {
-		return err
+		return nil, err
 	}
 	upTo := func(sizes ...int) []int {
 		var kept []int
@@ -28,20 +28,18 @@ func growthCommand(ctx context.Context, args []string, progress io.Writer) error
 		}
 		return kept
 	}
-	r, err := rig.New(ctx)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	rows, err := growth.Run(ctx, r, growth.Options{
+	o := growth.Options{
 		Slots:    upTo(1, 10, 1000, 100_000, 1_000_000),
 		Units:    upTo(10, 1000, 50_000),
 		Keys:     upTo(1000, 100_000, 1_000_000),
 		Calls:    *calls,
 		Progress: progress,
-	})
-	return errors.Join(err, save(*out, "growth", map[string]func(io.Writer) error{
-		".md":   func(w io.Writer) error { return growth.WriteMarkdown(w, rows) },
-		".json": func(w io.Writer) error { return writeJSON(w, rows) },
-	}))
+	}
+	return func(ctx context.Context, r *rig.Rig) error {
+		rows, err := growth.Run(ctx, r, o)
+		return errors.Join(err, save(*out, "growth", map[string]func(io.Writer) error{
+			".md":   func(w io.Writer) error { return growth.WriteMarkdown(w, rows) },
+			".json": func(w io.Writer) error { return writeJSON(w, rows) },
+		}))
+	}, nil
 }

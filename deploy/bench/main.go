@@ -17,6 +17,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/slotgate/slotgate/deploy/bench/rig"
 )
 
 func main() {
@@ -31,20 +33,36 @@ func main() {
 	}
 }
 
-// commands are what can be measured.
-var commands = map[string]func(ctx context.Context, args []string, progress io.Writer) error{
+// job measures something and saves its results.
+type job func(ctx context.Context, r *rig.Rig) error
+
+// commands read their flags; what they say goes to progress.
+var commands = map[string]func(args []string, progress io.Writer) (job, error){
 	"compare": compareCommand,
 	"growth":  growthCommand,
 	"relief":  reliefCommand,
 }
 
 func run(ctx context.Context, args []string, progress io.Writer) error {
+	measure, err := parse(args, progress)
+	if err != nil {
+		return err
+	}
+	r, err := rig.New(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return measure(ctx, r)
+}
+
+func parse(args []string, progress io.Writer) (job, error) {
 	if len(args) == 0 {
-		return errors.New("say compare, growth or relief, and -h for what each takes")
+		return nil, errors.New("say compare, growth or relief, and -h for what each takes")
 	}
 	command, ok := commands[args[0]]
 	if !ok {
-		return fmt.Errorf("%q is none of compare, growth, relief", args[0])
+		return nil, fmt.Errorf("%q is none of compare, growth, relief", args[0])
 	}
-	return command(ctx, args[1:], progress)
+	return command(args[1:], progress)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/slotgate/slotgate/deploy/bench/rig"
 )
 
-func reliefCommand(ctx context.Context, args []string, progress io.Writer) error {
+func reliefCommand(args []string, progress io.Writer) (job, error) {
 	o := relief.Options{Progress: progress}
 	flags := flag.NewFlagSet("bench relief", flag.ContinueOnError)
 	flags.SetOutput(progress)
@@ -24,23 +24,20 @@ func reliefCommand(ctx context.Context, args []string, progress io.Writer) error
 	flags.DurationVar(&o.Whole, "whole", 12*time.Second, "`time` for which other lessons are booked, whole seconds")
 	styles := flags.String("styles", "rowlock,conditional", "how the API takes seats")
 	if err := flags.Parse(args); err != nil {
-		return err
+		return nil, err
 	}
 	for _, name := range split(*styles) {
 		style, err := booking.ParseStyle(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		o.Styles = append(o.Styles, style)
 	}
-	r, err := rig.New(ctx)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	rows, err := relief.Run(ctx, r, o)
-	return errors.Join(err, save(*out, "relief", map[string]func(io.Writer) error{
-		".md":   func(w io.Writer) error { return relief.WriteMarkdown(w, rows) },
-		".json": func(w io.Writer) error { return writeJSON(w, rows) },
-	}))
+	return func(ctx context.Context, r *rig.Rig) error {
+		rows, err := relief.Run(ctx, r, o)
+		return errors.Join(err, save(*out, "relief", map[string]func(io.Writer) error{
+			".md":   func(w io.Writer) error { return relief.WriteMarkdown(w, rows) },
+			".json": func(w io.Writer) error { return writeJSON(w, rows) },
+		}))
+	}, nil
 }

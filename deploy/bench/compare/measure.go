@@ -2,11 +2,13 @@ package compare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/slotgate/slotgate/deploy/bench/conf"
@@ -130,24 +132,31 @@ func (st *stage) openRedis(ctx context.Context, s *conf.Settings) (err error) {
 	return err
 }
 
-// sellOut books every seat, and tries one more.
+// sellOut books every seat of every lesson, and tries one more.
 func (st *stage) sellOut(ctx context.Context) error {
-	client := &http.Client{Transport: &http.Transport{}}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: st.scenario.Lessons}}
 	defer client.CloseIdleConnections()
+	faults := make([]error, st.scenario.Lessons)
+	var lessons sync.WaitGroup
+	for i := range faults {
+		lessons.Go(func() { faults[i] = st.sellLesson(ctx, client, i+1) })
+	}
+	lessons.Wait()
+	return errors.Join(faults...)
+}
+
+func (st *stage) sellLesson(ctx context.Context, client *http.Client, lesson int) error {
 	for seat := range st.scenario.Seats + 1 {
 		want := http.StatusCreated
 		if seat == st.scenario.Seats {
 			want = http.StatusConflict
 		}
-		for lesson := 1; lesson <= st.scenario.Lessons; lesson++ {
-			who := fmt.Sprintf("buyer-%d-%d", lesson, seat)
-			got, err := st.book(ctx, client, lesson, who)
-			if err != nil {
-				return err
-			}
-			if got != want {
-				return fmt.Errorf("booking %d of lesson %d with %d seats is answered with %d, not %d", seat+1, lesson, st.scenario.Seats, got, want)
-			}
+		got, err := st.book(ctx, client, lesson, fmt.Sprintf("buyer-%d-%d", lesson, seat))
+		if err != nil {
+			return err
+		}
+		if got != want {
+			return fmt.Errorf("booking %d of lesson %d with %d seats is answered with %d, not %d", seat+1, lesson, st.scenario.Seats, got, want)
 		}
 	}
 	return nil

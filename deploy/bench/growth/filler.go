@@ -32,12 +32,17 @@ type filler struct {
 	taken     int // numbers of bookings, each used once
 }
 
-// prime makes one slot known and books once, so that Redis has every script.
+// prime makes one slot known and books once, so that Redis has every script, and keeps
+// all workers busy for a moment, so that they have their connections: the store asks
+// each new one a question by a script.
 func (f *filler) prime(ctx context.Context) error {
 	if err := f.slots(ctx, 1); err != nil {
 		return err
 	}
-	return f.units(ctx, 1)
+	if err := f.keys(ctx, 10*workers); err != nil {
+		return err
+	}
+	return f.book(ctx, f.orders(1))
 }
 
 // slots makes n slots known, with nothing booked.
@@ -57,10 +62,7 @@ func (f *filler) units(ctx context.Context, n int) error {
 	for _, o := range orders {
 		o.Key = ""
 	}
-	if err := f.decide(ctx, orders); err != nil {
-		return err
-	}
-	return f.settle(ctx, orders)
+	return f.book(ctx, orders)
 }
 
 // keys stores n answers under keys of a rule that takes no units.
@@ -69,6 +71,11 @@ func (f *filler) keys(ctx context.Context, n int) error {
 	for _, o := range orders {
 		o.Pool, o.Slot, o.Subject, o.Units, o.OnePerSubject = "", "", "", 0, false
 	}
+	return f.book(ctx, orders)
+}
+
+// book is the whole journey of each order.
+func (f *filler) book(ctx context.Context, orders []*store.Decide) error {
 	if err := f.decide(ctx, orders); err != nil {
 		return err
 	}

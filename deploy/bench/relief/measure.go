@@ -102,6 +102,7 @@ func (f *Figures) read(ctx context.Context, seen sale, backend string) error {
 	f.CalmP99 = seen.others.p99(time.Time{}, seen.opened)
 	f.OthersP99 = seen.others.p99(seen.opened, seen.closed)
 	f.Unserved = seen.hot.unserved()
+	f.answers = seen.answers()
 	return nil
 }
 

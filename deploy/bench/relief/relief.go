@@ -62,6 +62,8 @@ type Figures struct {
 	DatabaseCPU  float64 `json:"database_cpu_s"`
 	// Unserved are clients who were neither booked nor told that it is sold out.
 	Unserved int64 `json:"unserved"`
+
+	answers string // by status, for the progress
 }
 
 // fronts are what may stand before the API.
@@ -84,8 +86,8 @@ func Run(ctx context.Context, r *rig.Rig, o Options) ([]Row, error) {
 				if err != nil {
 					return nil, fmt.Errorf("%s behind %s: %w", style, front.name, err)
 				}
-				fmt.Fprintf(o.Progress, "round %d  %-11s behind %-15s  %5d transactions  %5d lock waits  others p99 %6.1f ms (calm %.1f)\n",
-					round+1, style, front.name, f.Transactions, f.LockWaits, f.OthersP99, f.CalmP99)
+				fmt.Fprintf(o.Progress, "round %d  %-11s behind %-15s  %5d transactions  %5d lock waits  others p99 %6.1f ms (calm %.1f)  %s\n",
+					round+1, style, front.name, f.Transactions, f.LockWaits, f.OthersP99, f.CalmP99, f.answers)
 				at := [2]string{string(style), front.name}
 				rounds[at] = append(rounds[at], f)
 			}

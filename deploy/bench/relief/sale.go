@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +21,19 @@ const patience = time.Minute
 type sale struct {
 	others, hot    *crowd
 	opened, closed time.Time // of the hot lesson: first request, last answer
+}
+
+// answers tells what the clients of the hot lesson were answered, for people.
+func (s sale) answers() string {
+	counts := map[int]int{}
+	for _, e := range s.hot.seen {
+		counts[e.Status]++
+	}
+	var parts []string
+	for _, status := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d × %d", counts[status], status))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // sell lets both crowds book at target.
