@@ -76,3 +76,19 @@ func TestTheIssuedCookieIsAKey(t *testing.T) {
 		t.Errorf("the default has become %v", defaultKey)
 	}
 }
+
+func TestWarningsOfIssue(t *testing.T) {
+	const page = `on: "GET /lessons/{lesson}"`
+	for _, row := range []struct{ idempotency, more, want string }{
+		{"«idempotency: { unknown: reject, issue: { cookie: sg, " + page + " } }", "", "name what tells people apart"},
+		{"idempotency: { unknown: reject, «scope: [header:Authorization, header:cookie], issue: { cookie: sg, " + page + " } }", "", "name what tells people apart"},
+		{"idempotency: { unknown: reject, scope: cookie:session, issue: { cookie: sg, " + page + " } }", "", ""},
+		{"idempotency: { unknown: reject, scope: cookie:session, issue: { cookie: «__Host-sg, " + page + " } }", "", "over https only"},
+		{"idempotency: { unknown: reject, scope: cookie:session, issue: { cookie: __Secure-sg, " + page + " } }", "server: { trusted_proxies: [10.0.0.0/8] }\n", ""},
+		{"idempotency: { unknown: reject, derive: 10s }", "", ""},
+	} {
+		t.Run(row.idempotency, func(t *testing.T) {
+			expectWarning(t, quiet+"    subject: json:/s\n    "+row.idempotency+"\n"+row.more, row.want)
+		})
+	}
+}

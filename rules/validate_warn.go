@@ -28,6 +28,7 @@ func warn(doc *document, cfg *Config) {
 			w.shadowed(rules, i)
 			w.outcomes(p.field("outcomes"), r)
 			w.idempotency(p.field("idempotency"), r)
+			w.issue(p.field("idempotency"), r)
 			w.settling(p, r)
 		}
 	}
