@@ -27,7 +27,7 @@ const (
 // says that the cluster is ok and every replica follows its master.
 func Cluster(t testing.TB, options ...Option) *RedisCluster {
 	t.Helper()
-	o := newTopology(1500*time.Millisecond, options)
+	o := newTopology(t, 1500*time.Millisecond, options)
 	c := &RedisCluster{t: t}
 	seat := func() *busSeat { return &busSeat{} }
 	if o.hosts != direct {
@@ -53,7 +53,7 @@ func (c *RedisCluster) startNode(o topology, seat *busSeat) error {
 		// Clients are told this name and the common port: that is the proxy.
 		args = append(args, "--cluster-announce-hostname", clientHost, "--cluster-preferred-endpoint-type", "hostname")
 	}
-	node := newRedis(c.t, o.hosts, args...)
+	node := o.newServer(c.t, args...)
 	node.seat = seat
 	if err := node.launch(); err != nil {
 		return err

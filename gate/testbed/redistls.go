@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"fmt"
 	"math/big"
 	"net"
 	"os"
@@ -24,30 +23,41 @@ import (
 // say "--tls-auth-clients", "yes".
 func RedisTLS(t testing.TB, args ...string) *RedisServer {
 	t.Helper()
-	r := newRedis(t, direct)
-	certificate, key := filepath.Join(r.dir, "redis.crt"), filepath.Join(r.dir, "redis.key")
-	issued, err := issue()
-	if err != nil {
-		t.Fatalf("testbed: redis: TLS: %v", err)
-	}
-	authority := filepath.Join(r.dir, "ca.crt")
-	for file, text := range map[string][]byte{certificate: issued.certificate, key: issued.key, authority: issued.authority} {
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatalf("testbed: redis: TLS: %v", err)
-		}
-	}
-	r.authority = issued.authority
-	r.args = slices.Concat([]string{
-		"--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", authority, "--tls-auth-clients", "no",
-	}, args)
+	r := newRedis(t, direct, args...)
+	r.secure(issue(t))
 	if err := r.launch(); err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-// CA returns the certificate authority of a server of RedisTLS, in PEM; nil for any
-// other.
+// WithTLS has all servers speak TLS and nothing else, as RedisTLS, also with each
+// other, sentinels included. They have one authority: the CA of any of them. It does not
+// go with WithProxies, which read what passes.
+func WithTLS() Option {
+	return func(o *topology) { o.tls = true }
+}
+
+// secure gives a server that has not been started its certificate.
+func (r *RedisServer) secure(c *issued) {
+	r.t.Helper()
+	file := func(name string, text []byte) string {
+		path := filepath.Join(r.dir, name)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			r.t.Fatalf("testbed: redis: TLS: %v", err)
+		}
+		return path
+	}
+	r.authority = c.authority
+	r.args = slices.Concat([]string{
+		"--tls-cert-file", file("redis.crt", c.certificate), "--tls-key-file", file("redis.key", c.key),
+		"--tls-ca-cert-file", file("ca.crt", c.authority), "--tls-auth-clients", "no",
+		"--tls-replication", "yes", "--tls-cluster", "yes",
+	}, r.args)
+}
+
+// CA returns the certificate authority of a server of RedisTLS or WithTLS, in PEM; nil
+// for any other.
 func (r *RedisServer) CA() []byte { return slices.Clone(r.authority) }
 
 // tlsConfig returns how to speak to the server: nil without TLS.
@@ -64,45 +74,43 @@ func (r *RedisServer) tlsConfig() *tls.Config {
 type issued struct{ authority, certificate, key []byte }
 
 // issue makes a certificate authority and lets it sign a certificate for 127.0.0.1.
-func issue() (issued, error) {
+func issue(t testing.TB) *issued {
+	t.Helper()
+	must := func(err error) {
+		if err != nil {
+			t.Fatalf("testbed: redis: TLS: %v", err)
+		}
+	}
 	until := time.Now().Add(24 * time.Hour)
 	authorityKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return issued{}, err
-	}
+	must(err)
 	authority := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "testbed CA"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: until,
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	authorityDER, err := x509.CreateCertificate(rand.Reader, authority, authority, authorityKey.Public(), authorityKey)
-	if err != nil {
-		return issued{}, err
-	}
+	must(err)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return issued{}, err
-	}
+	must(err)
 	server := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "testbed redis"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: until,
 		IPAddresses: []net.IP{net.ParseIP(clientHost)},
-		KeyUsage:    x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		// The nodes of a cluster show it to each other.
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	serverDER, err := x509.CreateCertificate(rand.Reader, server, authority, key.Public(), authorityKey)
-	if err != nil {
-		return issued{}, err
-	}
+	must(err)
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return issued{}, fmt.Errorf("marshal the key: %w", err)
-	}
+	must(err)
 	encode := func(kind string, der []byte) []byte {
 		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 	}
-	return issued{
+	return &issued{
 		authority:   encode("CERTIFICATE", authorityDER),
 		certificate: encode("CERTIFICATE", serverDER),
 		key:         encode("PRIVATE KEY", keyDER),
-	}, nil
+	}
 }

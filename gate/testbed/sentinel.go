@@ -28,7 +28,7 @@ type SentinelDeployment struct {
 // quorum.
 func Sentinel(t testing.TB, options ...Option) *SentinelDeployment {
 	t.Helper()
-	o := newTopology(time.Second, options)
+	o := newTopology(t, time.Second, options)
 	s := &SentinelDeployment{t: t}
 	for range 3 {
 		if err := s.startServer(o); err != nil {
@@ -46,7 +46,7 @@ func Sentinel(t testing.TB, options ...Option) *SentinelDeployment {
 
 // startServer starts the master, or a replica if there is a master.
 func (s *SentinelDeployment) startServer(o topology) error {
-	server := newRedis(s.t, o.hosts, append(slices.Clip(o.args), "--replica-announce-ip", o.hosts.peers,
+	server := o.newServer(s.t, append(slices.Clip(o.args), "--replica-announce-ip", o.hosts.peers,
 		"--repl-diskless-sync-delay", "0")...)
 	// The sentinels have a server write its new role into this file.
 	config := ""
@@ -61,7 +61,7 @@ func (s *SentinelDeployment) startServer(o topology) error {
 }
 
 func (s *SentinelDeployment) startSentinel(o topology) error {
-	sentinel := newRedis(s.t, o.hosts, "--sentinel", "--protected-mode", "no")
+	sentinel := o.newServer(s.t, "--sentinel", "--protected-mode", "no")
 	if o.hosts != direct {
 		// Both addresses have one length, so a reply keeps its own.
 		sentinel.rewrite = func(reply []byte) []byte {

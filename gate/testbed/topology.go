@@ -1,6 +1,9 @@
 package testbed
 
-import "time"
+import (
+	"testing"
+	"time"
+)
 
 // Option changes how Sentinel or Cluster sets its servers up.
 type Option func(*topology)
@@ -11,6 +14,8 @@ type topology struct {
 	failoverTimeout time.Duration
 	hosts           hosts
 	args            []string // of every server that holds data
+	tls             bool
+	certificate     *issued // of every server, with tls
 }
 
 // DownAfter sets how long a server is silent before the others call it down:
@@ -46,7 +51,8 @@ func WithProxies() Option {
 	return func(o *topology) { o.hosts = proxied }
 }
 
-func newTopology(downAfter time.Duration, options []Option) topology {
+func newTopology(t testing.TB, downAfter time.Duration, options []Option) topology {
+	t.Helper()
 	o := topology{
 		downAfter: downAfter, failoverTimeout: 5 * time.Second, hosts: direct,
 		// What was acknowledged survives a kill: the system keeps the file.
@@ -55,5 +61,21 @@ func newTopology(downAfter time.Duration, options []Option) topology {
 	for _, option := range options {
 		option(&o)
 	}
+	if o.tls && o.hosts != direct {
+		t.Fatal("testbed: WithTLS does not go with WithProxies, which read what passes")
+	}
+	if o.tls {
+		o.certificate = issue(t)
+	}
 	return o
+}
+
+// newServer prepares a server that launch starts.
+func (o *topology) newServer(t testing.TB, args ...string) *RedisServer {
+	t.Helper()
+	r := newRedis(t, o.hosts, args...)
+	if o.tls {
+		r.secure(o.certificate)
+	}
+	return r
 }

@@ -3,9 +3,11 @@ package redisstore
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/testbed"
 )
@@ -57,5 +59,51 @@ func TestATLSHandshakeThatHangs(t *testing.T) {
 	}
 	if took := time.Since(start); took > s.timeout+grace {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// Sentinels and the servers that they lead to are spoken to by TLS, before and after a
+// failover, and believed by the same authority.
+func TestTLSOnSentinel(t *testing.T) {
+	deployment := testbed.Sentinel(t, testbed.WithTLS())
+	overTLS(t, bySentinel(deployment), deployment.Servers()[0], func() { deployment.Failover() })
+}
+
+// So are the nodes of a cluster, also those that clients are only told of.
+func TestTLSOnACluster(t *testing.T) {
+	cluster := testbed.Cluster(t, testbed.WithTLS())
+	one := func(o *Options) {
+		byCluster(cluster)(o)
+		o.Addresses = o.Addresses[:1]
+	}
+	overTLS(t, one, cluster.Nodes()[0], func() { cluster.Failover(cluster.Nodes()[1]) })
+}
+
+// overTLS books on many slots before and after a failover, and fails if a store that does
+// not know the authority, or speaks without TLS, does not fail.
+func overTLS(t *testing.T, topology func(*Options), server *testbed.RedisServer, failover func()) {
+	with := func(config *tls.Config) func(*Options) {
+		return func(o *Options) { o.TLS, o.Secret = config, "configured" }
+	}
+	s := openStore(t, "", topology, with(&tls.Config{RootCAs: trusting(server)}))
+	book := func(first int64) {
+		t.Helper()
+		for n := range int64(20) {
+			d := at(fmt.Sprint("slot ", first+n), first+n)
+			eventually(t, "a booking", func() bool {
+				got, err := s.Decide(t.Context(), d)
+				return err == nil && got.Verdict == decision.Admitted
+			})
+		}
+	}
+	book(0)
+	failover()
+	book(100)
+	for name, config := range map[string]*tls.Config{"no TLS": nil, "unknown authority": {}} {
+		t.Run(name, func(t *testing.T) {
+			failure := fails(t, openStore(t, "", topology, with(config)))
+			// Without TLS, what was sent may be taken for its beginning.
+			expectFailure(t, failure, store.KindConnection, config == nil && failure.Maybe)
+		})
 	}
 }
