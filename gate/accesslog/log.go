@@ -16,7 +16,6 @@ package accesslog
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -47,15 +46,24 @@ type Log struct {
 	dropped atomic.Uint64
 
 	mu      sync.Mutex
-	waiting []byte // whole lines
-	file    File   // in use; the writer gets it as next
-	next    *File  // what the writer is to go over to
+	waiting []byte   // whole lines
+	file    File     // in use
+	changes []change // of the file, that the writer has not come to
 	closed  bool
 
 	wake  chan struct{} // there is a flush to be made at once
 	stop  chan struct{}
 	ended chan struct{}
 }
+
+// change is a file for the lines that wait from there on.
+type change struct {
+	file File
+	from int // bytes of Log.waiting
+}
+
+// maxChanges bounds the files that are open for a writer whose disk does not answer.
+const maxChanges = 8
 
 // File is an access log's file, open. The zero File is none: nothing is logged.
 type File struct {
@@ -103,10 +111,13 @@ func (l *Log) Use(f File) {
 		f.Close()
 		return
 	}
-	if l.next != nil {
-		l.next.Close() // the writer has not come to it
+	l.file = f
+	if last := len(l.changes) - 1; last+1 == maxChanges {
+		l.changes[last].file.Close()
+		l.changes[last].file = f
+	} else {
+		l.changes = append(l.changes, change{f, len(l.waiting)})
 	}
-	l.file, l.next = f, &f
 	l.mu.Unlock()
 	l.on.Store(f.w != nil)
 	l.flush()
@@ -216,34 +227,32 @@ func (w *writer) run() {
 	}
 }
 
-// turn writes what waits, and goes over to another file if it is told to.
+// turn writes what waits, each line to the file that was in use when it came.
 func (w *writer) turn() {
 	l := w.log
 	l.mu.Lock()
-	chunk, next := l.waiting, l.next
-	l.waiting, l.next = w.spare[:0], nil
+	chunk, changes := l.waiting, l.changes
+	l.waiting, l.changes = w.spare[:0], nil
 	l.mu.Unlock()
-	w.write(chunk)
 	w.spare = chunk
-	if next != nil {
+	written := 0
+	for _, c := range changes {
+		w.write(chunk[written:c.from])
 		w.file.Close()
-		w.file, w.torn = *next, false
+		w.file, w.torn, written = c.file, false, c.from
 	}
+	w.write(chunk[written:])
 }
-
-var errNoFile = errors.New("the access log was switched off")
 
 // write loses what the file does not take: kept, it would grow for as long as the disk
 // is full.
 func (w *writer) write(chunk []byte) {
-	if len(chunk) == 0 {
+	if len(chunk) == 0 || w.file.w == nil { // switched off while a line came
 		return
 	}
-	n, err := 0, errNoFile
-	if w.file.w != nil {
-		if err = w.endTorn(); err == nil {
-			n, err = w.file.w.Write(chunk)
-		}
+	n, err := 0, w.endTorn()
+	if err == nil {
+		n, err = w.file.w.Write(chunk)
 	}
 	if err != nil {
 		w.torn = w.torn || n > 0 && chunk[n-1] != '\n'
