@@ -29,6 +29,9 @@ type Request struct {
 	// Arrived is when the head was complete.
 	Arrived time.Time
 
+	// Shadow is set by Route where the request's rule is in shadow.
+	Shadow *Shadow
+
 	under *rulebook // set by Route
 }
 
@@ -62,7 +65,9 @@ type Reply struct {
 	Outcome  rules.Outcome // NoOutcome: nothing was forwarded
 	Hold     string
 	Bound    string // degraded only
-	Replayed bool   // adds Idempotent-Replayed: true
+	// Shadow is what enforce would have answered with; "" outside of shadow.
+	Shadow   decision.Decision
+	Replayed bool // adds Idempotent-Replayed: true
 	// Release gives pooled buffers back; the edge calls it after writing. May
 	// be nil.
 	Release func()

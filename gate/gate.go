@@ -47,6 +47,10 @@ type Gate struct {
 	// was booked.
 	strangers rate.Sometimes
 
+	switching sync.Mutex // held while modes or rules are changed
+	looks     looks      // that requests in shadow have begun
+	strays    *tally     // of requests in shadow that may mean several rules
+
 	reloads sync.WaitGroup
 	closed  chan struct{}
 	closing sync.Once
@@ -72,6 +76,7 @@ func New(o Options) (*Gate, error) {
 
 		strangers: rate.Sometimes{First: 1, Interval: time.Minute},
 		closed:    make(chan struct{}),
+		strays:    newTally(),
 	}
 	g.book.Store(newRulebook(Rules{Config: o.Config, Set: o.Set, Backend: o.Backend, Truth: o.Truth}, nil))
 	g.local = degrade.NewLocal()
@@ -97,6 +102,7 @@ func (g *Gate) Close(ctx context.Context) {
 	}
 	g.back.Close()
 	g.closing.Do(func() { close(g.closed) })
+	g.looks.all.Wait()
 	g.reloads.Wait()
 	for _, r := range g.book.Load().routes {
 		r.passthrough.Close()
@@ -107,27 +113,31 @@ func (g *Gate) Close(ctx context.Context) {
 
 // Route finds the rule of a request from its head, and from the body of a form whose
 // _method field may decide. A nil Match.Rule and a nil
-// Reply mean that no rule is for it; off that one is, but is switched off: the
-// request is to be passed on untouched. A Reply is the answer to a request that
-// could be read in two ways.
+// Reply mean that no rule is for it; off that one is, but it does not enforce: the
+// request is to be passed on, untouched but for what req.Shadow, if set, has to add. A
+// Reply is the answer to a request that could be read in two ways.
 func (g *Gate) Route(req *Request) (m rules.Match, off bool, reply *Reply) {
 	book := g.begin()
 	defer func() {
-		if m.Rule == nil || reply != nil {
-			book.end() // else Serve does
+		if req.Shadow == nil && (m.Rule == nil || reply != nil) {
+			book.end() // else Serve does, or Shadow.End
 		}
 	}()
-	m, refusal := book.Set.Match(&req.Request)
-	if m.NeedsBody {
+	now := book.modes.Load()
+	m, mode, refusal := now.find(&req.Request)
+	if mode == modeEnforce && m.NeedsBody {
 		j := journey{gate: g, book: book, req: req, match: m, began: time.Now()}
 		if reply = j.readBody(); reply != nil {
 			return m, false, j.count(reply)
 		}
-		m, refusal = book.Set.Match(&req.Request)
+		m, mode, refusal = now.find(&req.Request)
 	}
-	if m.Rule != nil && book.routes[m.Rule.Index].mode() == modeOff {
-		m = rules.Match{}
-		return m, true, nil
+	switch mode {
+	case modeShadow:
+		req.Shadow = g.shadow(now, req, m, refusal)
+		return rules.Match{}, true, nil
+	case modeOff:
+		return rules.Match{}, true, nil
 	}
 	if refusal == nil {
 		req.under = book

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -254,18 +255,29 @@ type call struct {
 }
 
 func (f *fixture) book(c call) *Reply {
-	if c.lesson == "" {
-		c.lesson = "1"
-	}
-	if c.student == "" {
-		c.student = "ann"
-	}
-	return f.call("POST", "/lessons/"+c.lesson+"/bookings", fmt.Sprintf(`{"student":%q}`, c.student), c)
+	path, body := c.booking()
+	return f.call("POST", path, body, c)
+}
+
+func (c *call) booking() (path, body string) {
+	return "/lessons/" + cmp.Or(c.lesson, "1") + "/bookings", fmt.Sprintf(`{"student":%q}`, cmp.Or(c.student, "ann"))
 }
 
 // call is one request; of c, its fields and whether its client has gone are used. It
 // returns nil when no rule is for it.
 func (f *fixture) call(method, path, body string, c call) *Reply {
+	req := newRequest(method, path, body, c)
+	m, _, reply := f.Route(req)
+	if reply == nil && m.Rule == nil {
+		return nil
+	}
+	if reply == nil {
+		reply = f.Serve(req, m)
+	}
+	return reply
+}
+
+func newRequest(method, path, body string, c call) *Request {
 	req := &Request{
 		Request: rules.Request{
 			Method: method, Path: path, Host: "shop.test",
@@ -276,21 +288,14 @@ func (f *fixture) call(method, path, body string, c call) *Reply {
 		Gone:     func() bool { return c.gone != nil && c.gone() },
 		Arrived:  time.Now(),
 	}
-	if body != "" {
+	if body != "" && !strings.Contains(strings.Join(c.fields, "\n"), "Content-Type: ") {
 		req.Header = append(req.Header, rules.Field{Name: "Content-Type", Value: "application/json"})
 	}
 	for _, field := range c.fields {
 		name, value, _ := strings.Cut(field, ": ")
 		req.Header = append(req.Header, rules.Field{Name: name, Value: value})
 	}
-	m, _, reply := f.Route(req)
-	if reply == nil && m.Rule == nil {
-		return nil
-	}
-	if reply == nil {
-		reply = f.Serve(req, m)
-	}
-	return reply
+	return req
 }
 
 // want fails the test unless the reply has the decision and status.

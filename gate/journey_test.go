@@ -378,7 +378,7 @@ func TestTheRulesOwnLimitAndItsModes(t *testing.T) {
 	if r := f.book(call{}); r != nil {
 		t.Fatalf("a rule that is off gated a request: %+v", r)
 	}
-	if f.SetMode("nothing", "off") == nil || f.SetMode("book", "shadow") == nil || f.SetModeAll("odd") == nil {
+	if f.SetMode("nothing", "off") == nil || f.SetMode("book", "shade") == nil || f.SetModeAll("odd") == nil {
 		t.Fatal("accepted")
 	}
 	if err := f.SetModeAll("enforce"); err != nil || f.book(call{}) == nil {

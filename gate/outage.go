@@ -82,28 +82,46 @@ func (j *journey) passThrough(g *grant) *Reply {
 		return j.notPassed(g, wait)
 	}
 	defer leave()
-	var passing *degrade.Passing
-	if g.decide.Pool != "" && g.decide.Action == store.Book {
-		if passing = j.gate.back.Begin(j.outage.query, j.forced(g)); passing == nil {
-			return j.notPassed(g, time.Second)
-		}
-	}
-	maybe := j.outage.asked != nil && j.outage.asked.decide.ID == g.decide.ID
-	if maybe {
-		j.outage.asked = nil // how this one ends says it
+	p, ok := j.beginPassing(g)
+	if !ok {
+		return j.notPassed(g, time.Second)
 	}
 	reply, outcome := j.forward(g)
+	j.endPassing(g, p, outcome, reply)
+	return reply
+}
+
+// passing is a request that is sent without the store's leave.
+type passing struct {
+	noted *degrade.Passing // nil: it takes no units
+	maybe bool             // the store may have given leave, in a reply that was lost
+}
+
+// beginPassing notes a request before it is sent; false when too many slots are touched.
+func (j *journey) beginPassing(g *grant) (p passing, ok bool) {
+	if g.decide.Pool != "" && g.decide.Action == store.Book {
+		if p.noted = j.gate.back.Begin(j.outage.query, j.forced(g)); p.noted == nil {
+			return p, false
+		}
+	}
+	if p.maybe = j.outage.asked != nil && j.outage.asked.decide.ID == g.decide.ID; p.maybe {
+		j.outage.asked = nil // how this one ends says it
+	}
+	return p, true
+}
+
+// endPassing tells how it ended.
+func (j *journey) endPassing(g *grant, p passing, outcome rules.Outcome, reply *Reply) {
 	j.settle(g, outcome, reply)
 
 	s := j.settlement(g, outcome, reply)
 	s.Pool, s.Capacity, s.Truth = j.outage.query.Pool, j.outage.query.Capacity, j.outage.query.Truth
 	s.Retain, s.KeepUnknown, s.ReleaseSeq, s.Probe = j.outage.query.Retain, j.outage.query.KeepUnknown, 0, false
-	if passing != nil {
-		j.gate.back.End(passing, s, maybe)
+	if p.noted != nil {
+		j.gate.back.End(p.noted, s, p.maybe)
 	} else {
 		j.gate.backlog.AddUnseen(s)
 	}
-	return reply
 }
 
 // overLimits is how long the limits of an outage keep the request from passing.
@@ -151,7 +169,7 @@ func (g *Gate) bounds() map[string]string {
 		pool := r.decide.Pool
 		switch {
 		case pool == "" || r.decide.Action != store.Book || shares[pool] < 0:
-		case r.mode() == modeOff || r.rule.OnStoreFailure == "pass":
+		case book.mode(r) != modeEnforce || r.rule.OnStoreFailure == "pass":
 			shares[pool] = -1
 		case r.rule.OnStoreFailure == "local":
 			shares[pool] = max(shares[pool], r.rule.Passthrough.Share)

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -15,17 +14,13 @@ import (
 // hand out a stored answer when neither side showed any credential.
 const bareReplayKey = 16
 
-const (
-	modeEnforce int32 = iota
-	modeOff
-)
-
 // route is a rule with what this process keeps for it.
 type route struct {
 	rule        *rules.Rule
-	setMode     atomic.Int32
 	limiter     *rate.Limiter // nil: no limit of the rule
 	passthrough *degrade.Passthrough
+	tally       *tally        // of requests in shadow
+	readsAnswer bool          // what an answer means depends on its body
 	timeout     time.Duration // of one attempt at the backend
 	settleTime  time.Duration // what a lease must leave for the settlement
 	decide      store.Decide  // what is the same for every request of the rule
@@ -39,13 +34,12 @@ func newRoute(rule *rules.Rule, cfg *rules.Config) *route {
 	r := &route{
 		rule:        rule,
 		passthrough: degrade.NewPassthrough(rule.Passthrough),
+		tally:       newTally(),
+		readsAnswer: readsAnswer(rule),
 		timeout:     rule.UpstreamTimeout(cfg),
 		settleTime:  cfg.Store.Timeout,
 		waits:       true,
 		twinWait:    5 * time.Second,
-	}
-	if rule.Mode == "off" {
-		r.setMode.Store(modeOff)
 	}
 	if rule.Limits.Rule != nil {
 		r.limiter = degrade.NewLimiter(*rule.Limits.Rule)
@@ -98,8 +92,6 @@ func capacity(p *rules.Pool) (int64, store.TruthKind) {
 	}
 	return store.Learned, store.TruthTotal
 }
-
-func (r *route) mode() int32 { return r.setMode.Load() }
 
 func limit(cfg *rules.LimitConfig) store.Limit {
 	if cfg == nil {

@@ -27,16 +27,19 @@ type rulebook struct {
 	revision string            // tells this configuration from others
 	digest   [sha256.Size]byte // … its rules and pools
 	running  atomic.Int64      // requests that began with it
+	modes    atomic.Pointer[modes]
+	// shadowQueues are the lines of those in shadow, who do not wait in them.
+	shadowQueues map[string]queue
 }
 
 // newRulebook takes from the one before what a request must not find anew because
-// another part of the file was changed: limits, lines, and modes that were switched.
+// another part of the file was changed: limits, lines, what shadow has counted, and modes that were switched.
 func newRulebook(r Rules, before *rulebook) *rulebook {
-	b := &rulebook{Rules: r, queues: make(map[string]queue, len(r.Set.Pools)), revision: revision(r.Config), digest: r.Config.Digest()}
+	b := &rulebook{Rules: r, queues: make(map[string]queue, len(r.Set.Pools)), shadowQueues: make(map[string]queue, len(r.Set.Pools)), revision: revision(r.Config), digest: r.Config.Digest()}
 	for name, pool := range r.Set.Pools {
-		b.queues[name] = newQueue(pool.Queue.Size)
+		b.queues[name], b.shadowQueues[name] = newQueue(pool.Queue.Size), newQueue(pool.Queue.Size)
 		if before != nil && before.Set.Pools[name] != nil && before.Set.Pools[name].Queue.Size == pool.Queue.Size {
-			b.queues[name] = before.queues[name]
+			b.queues[name], b.shadowQueues[name] = before.queues[name], before.shadowQueues[name]
 		}
 	}
 	for _, rule := range r.Set.Rules {
@@ -46,11 +49,15 @@ func newRulebook(r Rules, before *rulebook) *rulebook {
 		}
 		b.routes = append(b.routes, route)
 	}
+	b.modes.Store(firstModes(b, before))
 	return b
 }
 
 // route is that of a rule, nil where there is none of the name.
 func (b *rulebook) route(name string) *route {
+	if b == nil {
+		return nil
+	}
 	for _, r := range b.routes {
 		if r.rule.Name == name {
 			return r
@@ -64,9 +71,7 @@ func (r *route) inherit(before *route) {
 	if before == nil {
 		return
 	}
-	if before.rule.Mode == r.rule.Mode {
-		r.setMode.Store(before.mode()) // the file says nothing new
-	}
+	r.tally = before.tally
 	if reflect.DeepEqual(before.rule.Limits.Rule, r.rule.Limits.Rule) {
 		r.limiter = before.limiter
 	}
@@ -105,10 +110,12 @@ const idleCheck = 50 * time.Millisecond
 // background: what the old rules were made with can be closed. The store and what it
 // was opened with stay. Reloads must not run at the same time.
 func (g *Gate) Reload(r Rules, retired func()) {
+	g.switching.Lock()
 	before := g.book.Load()
 	after := newRulebook(r, before)
 	g.learn(r.Set)
 	g.book.Store(after)
+	g.switching.Unlock()
 	g.reloads.Go(func() {
 		tick := time.NewTicker(idleCheck)
 		defer tick.Stop()

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -18,7 +17,8 @@ type RuleStatus struct {
 	Name           string
 	Action         string
 	Pool           string
-	Mode           string
+	Mode           string // in effect: enforce | shadow | off
+	FileMode       string // what the configuration says
 	OnStoreFailure string
 }
 
@@ -29,8 +29,9 @@ type Status struct {
 	UpstreamBreaker int
 	Waiting         map[string]int // by pool
 	SettleBacklog   int
-	SettlementsLost int64             // found no room in the backlog
-	Bound           map[string]string // by pool, while degraded
+	SettlementsLost int64                   // found no room in the backlog
+	Bound           map[string]string       // by pool, while degraded
+	Shadow          map[string]ShadowReport // by rule; "": it could not be told
 	StartedAt       time.Time
 	Revision        string // of the configuration
 	Policy          string // what gates of one store have in common
@@ -38,63 +39,15 @@ type Status struct {
 
 // Rules lists the rules in their order.
 func (g *Gate) Rules() []RuleStatus {
-	routes := g.book.Load().routes
-	list := make([]RuleStatus, len(routes))
-	for i, r := range routes {
+	book := g.book.Load()
+	list := make([]RuleStatus, len(book.routes))
+	for i, r := range book.routes {
 		list[i] = RuleStatus{
 			Name: r.rule.Name, Action: r.rule.Action, Pool: r.rule.RuleConfig.Pool,
-			Mode: modeWord(r.mode()), OnStoreFailure: r.rule.OnStoreFailure,
+			Mode: book.mode(r).String(), FileMode: fileMode(r.rule).String(), OnStoreFailure: r.rule.OnStoreFailure,
 		}
 	}
 	return list
-}
-
-func modeWord(mode int32) string {
-	if mode == modeOff {
-		return "off"
-	}
-	return "enforce"
-}
-
-func parseMode(word string) (int32, error) {
-	switch word {
-	case "enforce":
-		return modeEnforce, nil
-	case "off":
-		return modeOff, nil
-	case "shadow":
-		return 0, fmt.Errorf("mode shadow is not available yet; use enforce or off")
-	}
-	return 0, fmt.Errorf("no such mode %q; use enforce or off", word)
-}
-
-// SetMode switches one rule. Requests under way end as they began.
-func (g *Gate) SetMode(rule, mode string) error {
-	m, err := parseMode(mode)
-	if err != nil {
-		return err
-	}
-	for _, r := range g.book.Load().routes {
-		if r.rule.Name == rule {
-			r.setMode.Store(m)
-			g.log.Info("mode switched", "rule", rule, "mode", mode)
-			return nil
-		}
-	}
-	return fmt.Errorf("no such rule %q", rule)
-}
-
-// SetModeAll switches every rule.
-func (g *Gate) SetModeAll(mode string) error {
-	m, err := parseMode(mode)
-	if err != nil {
-		return err
-	}
-	for _, r := range g.book.Load().routes {
-		r.setMode.Store(m)
-	}
-	g.log.Info("mode of every rule switched", "mode", mode)
-	return nil
 }
 
 // Status gathers the state of all parts.
@@ -107,6 +60,7 @@ func (g *Gate) Status() Status {
 		SettleBacklog:   g.backlog.Len(),
 		SettlementsLost: g.backlog.Lost(),
 		Bound:           map[string]string{},
+		Shadow:          book.shadows(g.strays),
 		StartedAt:       g.started,
 		Revision:        book.revision,
 		Policy:          book.policy(),
@@ -147,7 +101,7 @@ func (b *rulebook) policy() string {
 	sum := sha256.New()
 	sum.Write(b.digest[:])
 	for _, r := range b.routes {
-		sum.Write([]byte(modeWord(r.mode()) + "\n"))
+		sum.Write([]byte(b.mode(r).String() + "\n"))
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:6])
 }

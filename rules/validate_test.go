@@ -222,7 +222,6 @@ func TestValidateKeepsQuiet(t *testing.T) {
 func TestUnavailable(t *testing.T) {
 	for _, row := range []struct{ section, text, want string }{
 		{"lessons:", "reject_cache: «1s", "reject_cache"},
-		{"name:", "mode: «shadow", "mode: shadow"},
 	} {
 		t.Run(row.text, func(t *testing.T) {
 			expectFault(t, edit(t, row.section, row.text), row.want+" is not available yet", LoadOptions{})

@@ -13,15 +13,12 @@ var unavailable = []struct {
 	what string
 }{
 	{"pools.*.reject_cache", set, "reject_cache"},
-	{"rules.*.mode", is("shadow"), "mode: shadow"},
 }
 
 func set(v any) bool {
 	value := reflect.ValueOf(v)
 	return !value.IsZero() && (value.Kind() != reflect.Slice || value.Len() > 0)
 }
-
-func is(word any) func(any) bool { return func(v any) bool { return v == word } }
 
 func (v *validator) unavailable(top place) {
 	for _, u := range unavailable {

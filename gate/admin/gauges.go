@@ -39,7 +39,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 // Describe implements prometheus.Collector.
 func (c *statusCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{breakerState, degraded, boundUnits, queueWaiting, backlog} {
+	for _, d := range []*prometheus.Desc{breakerState, degraded, boundUnits, queueWaiting, backlog, shadowTotal, shadowBooked, shadowRejected, shadowOversold} {
 		out <- d
 	}
 }
@@ -58,6 +58,7 @@ func (c *statusCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	gauge(degraded, isDegraded)
 	gauge(backlog, float64(status.SettleBacklog))
+	collectShadows(out, status.Shadow)
 	for _, pool := range c.gate.Pools() {
 		gauge(queueWaiting, float64(status.Waiting[pool]), pool)
 		gauge(boundUnits, bound(status.Bound[pool]), pool)

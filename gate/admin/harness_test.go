@@ -31,8 +31,8 @@ type fakeGate struct {
 func newFakeGate() *fakeGate {
 	return &fakeGate{
 		rules: []gate.RuleStatus{
-			{Name: "book-lesson", Action: "book", Pool: "lessons", Mode: "enforce", OnStoreFailure: "pass"},
-			{Name: "mail", Action: "guard", Mode: "enforce", OnStoreFailure: "reject"},
+			{Name: "book-lesson", Action: "book", Pool: "lessons", Mode: "enforce", FileMode: "enforce", OnStoreFailure: "pass"},
+			{Name: "mail", Action: "guard", Mode: "enforce", FileMode: "enforce", OnStoreFailure: "reject"},
 		},
 		status: gate.Status{StartedAt: time.Date(2030, 9, 1, 8, 0, 0, 0, time.UTC), Revision: "r1", Policy: "p1"},
 	}

@@ -53,6 +53,9 @@ func (s *Server) rule(name string) (gate.RuleStatus, bool) {
 	return rules[i], true
 }
 
+// modeWords are what SetMode and SetModeAll take.
+var modeWords = []string{"enforce", "shadow", "off", "file"}
+
 func readMode(w http.ResponseWriter, r *http.Request) (string, bool) {
 	var body struct {
 		Mode *string `json:"mode"`
@@ -60,15 +63,13 @@ func readMode(w http.ResponseWriter, r *http.Request) (string, bool) {
 	if !readBody(w, r, &body) {
 		return "", false
 	}
-	switch {
-	case body.Mode == nil:
-		fail(w, http.StatusBadRequest, `"mode" is missing: {"mode":"enforce"} or {"mode":"off"}`)
-	case *body.Mode == "enforce" || *body.Mode == "off":
-		return *body.Mode, true
-	case *body.Mode == "shadow":
-		fail(w, http.StatusNotImplemented, `mode "shadow" is not available yet; use "enforce" or "off"`)
-	default:
-		fail(w, http.StatusBadRequest, fmt.Sprintf(`mode %q is not known; use "enforce" or "off"`, clip(*body.Mode)))
+	if body.Mode == nil {
+		fail(w, http.StatusBadRequest, `"mode" is missing: {"mode":"shadow"}; or "enforce", "off", or "file" for what the configuration says`)
+		return "", false
 	}
-	return "", false
+	if !slices.Contains(modeWords, *body.Mode) {
+		fail(w, http.StatusBadRequest, fmt.Sprintf(`mode %q is not known; use "enforce", "shadow", "off", or "file" for what the configuration says`, clip(*body.Mode)))
+		return "", false
+	}
+	return *body.Mode, true
 }

@@ -67,14 +67,14 @@ func TestStatus(t *testing.T) {
 
 func TestModes(t *testing.T) {
 	b := newBench(t, "")
-	const rule = `{"name":"book-lesson","action":"book","pool":"lessons","mode":"off","on_store_failure":"pass"}`
-	const mail = `{"name":"mail","action":"guard","pool":"","mode":"enforce","on_store_failure":"reject"}`
+	const rule = `{"name":"book-lesson","action":"book","pool":"lessons","mode":"off","file_mode":"enforce","on_store_failure":"pass"}`
+	const mail = `{"name":"mail","action":"guard","pool":"","mode":"enforce","file_mode":"enforce","on_store_failure":"reject"}`
 	b.body(b.call("PUT", "/v1/rules/book-lesson/mode", `{"mode":"off"}`), rule)
 	b.body(b.call("GET", "/v1/rules", ""), `{"rules":[`+rule+`,`+mail+`]}`)
 	b.body(b.call("PUT", "/v1/mode", `{"mode":"enforce"}`), `{"rules":[`+strings.Replace(rule, "off", "enforce", 1)+`,`+mail+`]}`)
 
 	b.want(b.call("PUT", "/v1/rules/book/mode", `{"mode":"off"}`), http.StatusNotFound, `no rule "book"`)
-	b.want(b.call("PUT", "/v1/mode", `{"mode":"shadow"}`), http.StatusNotImplemented, "not available yet")
+	b.body(b.call("PUT", "/v1/rules/book-lesson/mode", `{"mode":"shadow"}`), strings.Replace(rule, `"mode":"off"`, `"mode":"shadow"`, 1))
 	b.want(b.call("PUT", "/v1/mode", `{"mode":"on"}`), http.StatusBadRequest, `mode "on" is not known`)
 	b.want(b.call("PUT", "/v1/mode", `{}`), http.StatusBadRequest, `"mode" is missing`)
 }

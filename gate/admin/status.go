@@ -19,6 +19,7 @@ type statusView struct {
 	SettleBacklog int               `json:"settle_backlog"`
 	SettleLost    int64             `json:"settle_lost"` // settlements that found the backlog full
 	Bound         map[string]string `json:"bound"`       // by pool, while degraded
+	Shadow        []shadowView      `json:"shadow"`      // what enforce would have done
 	ConfigHash    string            `json:"config_hash"` // of rules, pools and modes, alike at all gates of a store
 	Gates         gatesView         `json:"gates"`
 	Store         storeView         `json:"store"`
@@ -41,18 +42,11 @@ func (s *Server) getStatus(w http.ResponseWriter, _ *http.Request) {
 		SettleBacklog: status.SettleBacklog,
 		SettleLost:    status.SettlementsLost,
 		Bound:         orEmpty(status.Bound),
+		Shadow:        viewShadows(status.Shadow),
 		ConfigHash:    status.Policy,
 		Gates:         s.viewGates(),
 		Store:         s.viewStore(),
 	})
-}
-
-// orEmpty keeps a map without members an object in JSON.
-func orEmpty[V any](m map[string]V) map[string]V {
-	if m == nil {
-		return map[string]V{}
-	}
-	return m
 }
 
 type ruleView struct {
@@ -60,11 +54,12 @@ type ruleView struct {
 	Action         string `json:"action"`
 	Pool           string `json:"pool"`
 	Mode           string `json:"mode"`
+	FileMode       string `json:"file_mode"` // the configuration's, before it was switched
 	OnStoreFailure string `json:"on_store_failure"`
 }
 
 func viewRule(r gate.RuleStatus) ruleView {
-	return ruleView{r.Name, r.Action, r.Pool, r.Mode, r.OnStoreFailure}
+	return ruleView{r.Name, r.Action, r.Pool, r.Mode, r.FileMode, r.OnStoreFailure}
 }
 
 func viewRules(rules []gate.RuleStatus) map[string][]ruleView {

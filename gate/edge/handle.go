@@ -44,6 +44,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 	}
 
 	match, off, reply := s.gate.Route(req)
+	defer req.Shadow.End()
 	switch {
 	case reply != nil:
 		s.writeReply(ctx, req, reply)

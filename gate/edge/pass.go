@@ -23,7 +23,7 @@ func (s *Server) pass(ctx *fasthttp.RequestCtx, req *gate.Request, in *head, bod
 		s.passUpgrade(ctx, req, in)
 		return
 	}
-	stream, err := s.backend.Pass(req, source, in.length)
+	stream, err := s.backendOf(req).Pass(req, source, in.length)
 	if err != nil {
 		s.passFailed(ctx, req, err)
 		return
@@ -37,6 +37,7 @@ func (s *Server) passAnswer(ctx *fasthttp.RequestCtx, req *gate.Request, in *hea
 	defer t.free()
 	t.b = appendStatus(t.b, stream.Status)
 	t.b = appendFields(t.b, stream.Header)
+	t.b = s.appendShadow(t.b, req.Shadow)
 
 	switch {
 	case req.Method == "HEAD" || stream.Status == 304:
@@ -170,5 +171,5 @@ func (s *Server) passFailed(ctx *fasthttp.RequestCtx, req *gate.Request, err err
 			detail = "No connection to the service behind the gate; nothing was sent."
 		}
 	}
-	s.writeOwn(ctx, decision.NewProblem(d, detail, req.ID).Answer())
+	s.writeBeside(ctx, decision.NewProblem(d, detail, req.ID).Answer(), req.Shadow)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // exposed are the fields of the gate's own answers that scripts may read.
-const exposed = "Gate-Decision, Gate-Mode, Gate-Rule, Gate-Outcome, Gate-Hold, Gate-Bound, " +
+const exposed = "Gate-Decision, Gate-Mode, Gate-Rule, Gate-Outcome, Gate-Hold, Gate-Bound, Gate-Shadow, " +
 	"Idempotent-Replayed, Retry-After, RateLimit, RateLimit-Policy"
 
 // writeReply writes what the gate decided on.
@@ -73,6 +73,9 @@ func appendGateFields(b []byte, r *gate.Reply) []byte {
 	if r.Bound != "" {
 		b = appendField(b, "Gate-Bound", r.Bound)
 	}
+	if r.Shadow != "" {
+		b = appendField(b, "Gate-Shadow", string(r.Shadow))
+	}
 	return b
 }
 
@@ -114,10 +117,14 @@ func (s *Server) withoutCORS(fields []rules.Field) []rules.Field {
 }
 
 // writeOwn writes an answer that has no decision: it carries no Gate-* fields.
-func (s *Server) writeOwn(ctx *fasthttp.RequestCtx, a decision.Answer) {
+func (s *Server) writeOwn(ctx *fasthttp.RequestCtx, a decision.Answer) { s.writeBeside(ctx, a, nil) }
+
+// writeBeside is writeOwn for a request that may have a shadow.
+func (s *Server) writeBeside(ctx *fasthttp.RequestCtx, a decision.Answer, shadow *gate.Shadow) {
 	t := getHeadText()
 	defer t.free()
 	t.b = appendOwnHead(t.b, a)
+	t.b = s.appendShadow(t.b, shadow)
 	if origin := ctx.Request.Header.Peek("Origin"); len(origin) > 0 && !strings.ContainsAny(string(origin), "\r\n") {
 		t.b = s.appendCORS(t.b, []rules.Field{{Name: "Origin", Value: string(origin)}})
 	}

@@ -51,7 +51,7 @@ func (in *head) upgradeAsked() string {
 // passUpgrade hands a request for another protocol on and, if the backend agrees,
 // every byte after it, both ways.
 func (s *Server) passUpgrade(ctx *fasthttp.RequestCtx, req *gate.Request, in *head) {
-	tunnel, stream, err := s.backend.Upgrade(req, in.upgrade)
+	tunnel, stream, err := s.backendOf(req).Upgrade(req, in.upgrade)
 	switch {
 	case err != nil:
 		s.passFailed(ctx, req, err)
@@ -60,6 +60,7 @@ func (s *Server) passUpgrade(ctx *fasthttp.RequestCtx, req *gate.Request, in *he
 	default:
 		text := append([]byte(nil), "HTTP/1.1 101 Switching Protocols\r\n"...)
 		text = appendFields(text, tunnel.Header)
+		text = s.appendShadow(text, req.Shadow)
 		text = appendField(text, "Connection", "Upgrade")
 		text = append(appendField(text, "Upgrade", tunnel.Protocol), '\r', '\n')
 		ctx.HijackSetNoResponse(true)

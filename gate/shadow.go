@@ -1,0 +1,486 @@
+package gate
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/rules"
+)
+
+// Shadow is the journey of a request whose rule is in shadow. The request itself goes
+// past it, to the backend and back, as one that no rule is for (promise P10); the shadow
+// goes beside it, through the real counters, so that to switch to enforce is to find
+// them warm:
+//
+//	Requested (extract, decide) → at the backend → Answered or Failed (classify,
+//	settle) → End
+//
+// It refuses nothing and waits for nobody: not for a twin, for room or for a look at
+// truth, only for each of its two store calls (and, as everybody, for the last moment of
+// a store's return). Where enforce would wait, it is taken to wait with success.
+//
+// What enforce would have refused and the backend books all the same is a booking: it is
+// counted as one whose hold the store never saw.
+//
+// One goroutine uses it. Its methods do nothing on a nil Shadow, and a fault in it does
+// not become the client's.
+type Shadow struct {
+	j     *journey
+	modes *modes
+	// doubt: which rule it is, if any, only the body may tell; refusal is why it cannot.
+	doubt   bool
+	refusal *rules.Refusal
+
+	would     decision.Decision // what enforce would answer; "" not known yet
+	requested bool
+	over      bool // answered, failed, or no rule's after all
+	grant     *grant
+	held      bool // the store gave the grant: it is told of the end, whatever it is
+	passing   passing
+	place     *place // among those that would wait for room
+	leave     func() // those that pass without the store; nil: it is not among them
+	answered  bool   // by the backend
+
+	sent  time.Time
+	took  time.Duration // by the shadow itself
+	reply *Reply
+}
+
+// shadow begins the shadow of a request for which modes.find said modeShadow.
+func (g *Gate) shadow(now *modes, req *Request, m rules.Match, refusal *rules.Refusal) *Shadow {
+	beside := *req // the body that is read here is not what is sent
+	s := &Shadow{
+		j:     &journey{gate: g, book: now.book, req: &beside, match: m, began: time.Now()},
+		modes: now, doubt: m.NeedsBody, refusal: refusal,
+	}
+	s.j.loads = maxLoads // of truth, that a request waits for
+	s.follow(m)
+	return s
+}
+
+// follow goes on under the rule that was found.
+func (s *Shadow) follow(m rules.Match) {
+	s.j.match = m
+	if m.Rule != nil {
+		s.j.route = s.j.book.routes[m.Rule.Index]
+	}
+}
+
+// MaxBody is how much of the request's body Requested can use, in bytes.
+func (s *Shadow) MaxBody() int64 { return int64(s.j.book.Config.Server.MaxBody) }
+
+// Requested is called once the request has come whole, before its last byte goes to the
+// backend. body is all of it; fault is why it is not known: a *rules.Refusal or
+// ErrOverloaded. Neither is kept.
+func (s *Shadow) Requested(body []byte, fault error) {
+	if s == nil || s.requested || s.over {
+		return
+	}
+	defer s.guard(time.Now())
+	s.requested = true
+	s.would = s.decide(body, fault)
+	s.j.req.Body = nil
+	s.sent = time.Now()
+}
+
+// guard ends a step that the request has waited for.
+func (s *Shadow) guard(began time.Time) {
+	if fault := recover(); fault != nil {
+		s.over = true
+		s.j.gate.log.Error("the shadow of a request panicked; please report this", "panic", fault, s.j.requestID())
+	}
+	s.took += time.Since(began)
+}
+
+// decide goes the way of Gate.Serve, up to where that forwards.
+func (s *Shadow) decide(body []byte, fault error) decision.Decision {
+	j := s.j
+	if j.req.Body = body; body == nil {
+		j.req.Body = []byte{} // read, and empty
+	}
+	if s.doubt && fault == nil {
+		if !s.findRule() {
+			return ""
+		}
+	}
+	var refusal *rules.Refusal
+	switch {
+	case errors.As(fault, &refusal):
+		return decision.Decision(refusal.Kind)
+	case fault != nil:
+		return decision.DecisionBusy
+	case s.refusal != nil:
+		return decision.Decision(s.refusal.Kind)
+	}
+	j.beginTrace()
+	if reply := j.extract(); reply != nil {
+		s.withoutKey()
+		return reply.Decision
+	}
+	if reply := j.ruleLimit(); reply != nil {
+		d := j.question()
+		s.grant = unseen(&d)
+		return reply.Decision
+	}
+	if j.route.decide.Pool == "" && !j.dedupedOrLimited() {
+		return decision.DecisionAdmitted
+	}
+	would := s.ask()
+	if j.outage != nil && s.grant != nil {
+		s.passing, _ = j.beginPassing(s.grant)
+	}
+	return would
+}
+
+// findRule decides by the body which rule it is; false: it is not in shadow.
+func (s *Shadow) findRule() bool {
+	m, mode, refusal := s.modes.find(&s.j.req.Request)
+	if mode != modeShadow {
+		s.over = true
+		return false
+	}
+	s.refusal = refusal
+	s.follow(m)
+	return true
+}
+
+// withoutKey finds the slot of a request that is refused for its key, which has nothing
+// to say of the slot: a booking of it counts.
+func (s *Shadow) withoutKey() {
+	keyless := *s.j.match.Rule
+	keyless.Idempotency = nil
+	facts, refusal := keyless.Extract(&s.j.req.Request, &s.j.match, s.MaxBody())
+	if refusal != nil {
+		return
+	}
+	s.j.facts = facts
+	d := s.j.question()
+	s.grant = unseen(&d)
+}
+
+// ask is journey.admit for a request that does not wait.
+func (s *Shadow) ask() decision.Decision {
+	j := s.j
+	d := j.question()
+	d.Wait, d.Line = 0, false
+	wait := newPatience(j) // waits for nothing, so there is nothing to close
+	if !j.gate.back.Ready() {
+		if reply := j.goOn(&d, wait, errAway); reply != nil {
+			return s.refused(&d, decision.NoVerdict, reply)
+		}
+	} else if err := j.findHold(&d); err != nil {
+		if reply := j.goOn(&d, wait, err); reply != nil {
+			return s.refused(&d, decision.NoVerdict, reply)
+		}
+	}
+	if d.Blind || d.Pool == "" && !j.dedupedOrLimited() {
+		return decision.DecisionAdmitted // a slot that nobody knows, or none
+	}
+	for {
+		over := j.overLimits()
+		d.Line = d.Line || over > 0 // told what it is, takes nothing
+		run := j.gate.back.Run()
+		step := j.step("decide")
+		decided, err := j.store().Decide(context.Background(), &d)
+		step.End(err != nil)
+		if err != nil {
+			if reply := j.goOn(&d, wait, err); reply != nil {
+				return s.refused(&d, decision.NoVerdict, reply)
+			}
+			continue
+		}
+		if j.outage == nil {
+			j.gate.local.Learn(d.Pool, d.Slot, decided.Left)
+		}
+		if len(decided.Limits) > 0 {
+			j.noteLimits(decided.Limits)
+			d.Charged = true
+		}
+		switch decided.Verdict {
+		case decision.Admitted:
+			s.grant, s.held = &grant{decide: d, decided: decided}, true
+			if j.outage != nil {
+				leave, _, ok := j.route.passthrough.Enter(j.facts.Slot)
+				if s.leave = leave; !ok {
+					return decision.DecisionStoreDown
+				}
+				return decision.DecisionPassthrough
+			}
+			if d.Pool != "" && d.Action == store.Book {
+				query, _ := j.book.query(d.Pool, d.Slot)
+				s.grant.running = j.gate.back.Admitted(run, query, j.forced(s.grant))
+			}
+			return decision.DecisionAdmitted
+
+		case decision.Load:
+			// Somebody looks; meanwhile only the counters' no is believed.
+			j.gate.looks.begin(j.book, d.Pool, d.Slot)
+			d.Blind, d.Line = true, true
+
+		case decision.NoRoom:
+			switch {
+			case over > 0:
+				return s.refused(&d, decided.Verdict, j.refuse(decision.DecisionStoreDown, "", 0))
+			case d.Line || d.Action != store.Book || d.MaxInflight == 0:
+				s.grant = unseen(&d) // admitted once there is room, or the look has been
+				return decision.DecisionAdmitted
+			case !s.standInLine(&d):
+				return s.refused(&d, decided.Verdict, j.refuseVerdict(&decided))
+			}
+			d.MaxInflight = 0
+
+		case decision.Answered, decision.Replay:
+			return s.refused(&d, decided.Verdict, j.replay(&decided, false))
+
+		case decision.Twin, decision.SubjectBusy:
+			reply := j.refuseVerdict(&decided)
+			if j.route.waits {
+				reply.Decision = decision.DecisionDuplicate
+				if decided.MayReplay {
+					reply.Decision = decision.DecisionReplayed
+				}
+			}
+			return s.refused(&d, decided.Verdict, reply)
+
+		default:
+			return s.refused(&d, decided.Verdict, j.refuseVerdict(&decided))
+		}
+	}
+}
+
+// standInLine takes a place among the requests that would wait for room at the backend;
+// false when so many would not be let wait.
+func (s *Shadow) standInLine(d *store.Decide) bool {
+	s.place = s.j.book.shadowQueues[d.Pool].join(d.Slot)
+	return s.place != nil
+}
+
+// refused notes that enforce would not forward the request: the store holds nothing for
+// it, and hears of it only if it is booked. A key that another request has is not its.
+func (s *Shadow) refused(d *store.Decide, v decision.Verdict, reply *Reply) decision.Decision {
+	s.grant = unseen(d)
+	if keyIsTaken(v) {
+		s.grant.decide.Key = ""
+	}
+	return reply.Decision
+}
+
+func keyIsTaken(v decision.Verdict) bool {
+	switch v {
+	case decision.Answered, decision.Replay, decision.KeyDone, decision.Mismatch, decision.Twin, decision.OutcomeUnknown:
+		return true
+	}
+	return false
+}
+
+// unseen is what a request goes under of which the store knows nothing. Its id is a new
+// one, so that no copy of what was decided meets it; a cancel keeps to the hold it means.
+func unseen(d *store.Decide) *grant {
+	g := &grant{decide: *d}
+	g.decide.ID = rand.Text()
+	g.decided.Hold = d.Target
+	if d.Pool != "" && d.Action == store.Book {
+		g.decided.Hold = g.decide.ID
+	}
+	return g
+}
+
+// Wants is how many bytes of the answer's body Answered needs, and until when they are
+// worth waiting for; 0: none.
+func (s *Shadow) Wants() (limit int64, until time.Time) {
+	if s == nil || s.over || !s.requested || s.j.route == nil {
+		return 0, time.Time{}
+	}
+	if s.j.route.readsAnswer {
+		limit = s.MaxBody()
+	}
+	if s.grant != nil && s.grant.decide.Key != "" {
+		limit = max(limit, s.j.route.maxAnswer)
+	}
+	if limit > 0 {
+		limit++ // what is longer shows that it is
+	}
+	return limit, s.sent.Add(s.j.route.timeout)
+}
+
+// readsAnswer reports whether the answer's body is needed to tell what it means.
+func readsAnswer(rule *rules.Rule) bool {
+	return len(rule.Reference) > 0 && rule.Reference[0].Source == rules.FromJSON ||
+		slices.ContainsFunc(rule.Outcomes, func(o rules.OutcomeConfig) bool {
+			return o.When.Text != "" || len(o.When.JSON) > 0
+		})
+}
+
+// AnswerBody is how much of an answer's body was seen.
+type AnswerBody uint8
+
+const (
+	BodyWhole  AnswerBody = iota
+	BodyPartly            // it is longer than was asked for, or was not asked for
+	BodyLate              // not whole by the time until which it is worth waiting for
+	BodyCut               // it broke off
+)
+
+// Answered is called when the backend's answer, or as much of it as was asked for, has
+// come, before any of it goes to the client. The answer is not kept.
+func (s *Shadow) Answered(answer *rules.Response, body AnswerBody) {
+	if s == nil || s.over {
+		return
+	}
+	defer s.guard(time.Now())
+	j := s.j
+	s.answered = true
+	if j.route == nil {
+		s.conclude(rules.NoOutcome, nil)
+		return
+	}
+	rule := j.match.Rule
+	j.atBackend = time.Since(s.sentOr(j.began))
+	switch {
+	case body == BodyCut:
+		s.fail(&BackendError{Failure: Broken, Err: errCut})
+		return
+	case body == BodyLate:
+		s.fail(&BackendError{Failure: TimedOut, Err: errLate})
+		return
+	}
+	outcome := rule.Classify(answer)
+	if body == BodyPartly && j.route.readsAnswer && s.requested {
+		outcome = rules.Unknown // it is longer than anybody reads here
+	}
+	j.gate.meter.Outcome(rule.Name, outcome, j.atBackend)
+	if j.atBackend > j.route.timeout && forwards(s.would) {
+		s.would = decision.DecisionUpstreamTimeout
+	}
+	if s.grant != nil && (outcome == rules.Booked || outcome == rules.Duplicate) {
+		s.grant.reference = rule.ExtractReference(answer)
+	}
+	s.conclude(outcome, &Reply{
+		Answer:  decision.Answer{Status: answer.Status, Header: answer.Header, Body: answer.Body},
+		Outcome: outcome,
+	})
+}
+
+var (
+	errCut  = errors.New("the answer was cut")
+	errLate = errors.New("the answer did not come whole in time")
+)
+
+func (s *Shadow) sentOr(t time.Time) time.Time {
+	if s.sent.IsZero() {
+		return t
+	}
+	return s.sent
+}
+
+// Failed is called when there is no answer: err is a *BackendError.
+func (s *Shadow) Failed(err error) {
+	if s == nil || s.over {
+		return
+	}
+	defer s.guard(time.Now())
+	s.j.atBackend = time.Since(s.sentOr(s.j.began))
+	if s.j.route == nil {
+		s.conclude(rules.NoOutcome, nil)
+		return
+	}
+	s.fail(err)
+}
+
+// fail is an end that leaves the outcome open, or without a request that was sent.
+func (s *Shadow) fail(err error) {
+	g := s.grant
+	if g == nil {
+		g = new(grant)
+	}
+	reply, outcome := s.j.unanswered(g, err)
+	s.j.gate.meter.Outcome(s.j.match.Rule.Name, outcome, s.j.atBackend)
+	if forwards(s.would) {
+		s.would = reply.Decision
+	}
+	s.conclude(outcome, reply)
+}
+
+// forwards reports that enforce would have sent the request.
+func forwards(d decision.Decision) bool {
+	return d == decision.DecisionAdmitted || d == decision.DecisionPassthrough
+}
+
+// conclude settles, counts, and leaves what the client is told.
+func (s *Shadow) conclude(outcome rules.Outcome, reply *Reply) {
+	s.over = true
+	j := s.j
+	if s.would == "" {
+		s.would = decision.DecisionUnidentified // answered before it had come whole
+	}
+	booked := outcome == rules.Booked || outcome == rules.Done
+	switch {
+	case s.grant == nil: // no slot, or none that is known
+	case !s.held && !booked && s.passing.noted == nil: // nor need the store know
+	case j.outage != nil:
+		j.endPassing(s.grant, s.passing, outcome, reply)
+	default:
+		j.settle(s.grant, outcome, reply)
+	}
+	told := j.newReply(decision.DecisionShadow)
+	told.Mode, told.Bound, told.Shadow = ModeShadow, "", s.would
+	if outcome != rules.NeverSent {
+		told.Outcome = outcome
+	}
+	if reply != nil {
+		told.Status = reply.Status
+	}
+	if s.held {
+		told.Hold = j.holdOf(s.grant)
+	}
+	s.reply = told
+	units := int64(0)
+	if outcome == rules.Booked {
+		units = max(1, j.facts.Units)
+	}
+	j.tally().add(s.would, units, s.answered)
+}
+
+// Match is the rule that the request falls under; a nil Rule while that is not known.
+func (s *Shadow) Match() rules.Match { return s.j.match }
+
+// Reply is what the client's answer has to tell, in the Gate-* fields alone; nil before
+// Answered or Failed, and where no rule in shadow was meant.
+func (s *Shadow) Reply() *Reply {
+	if s == nil {
+		return nil
+	}
+	return s.reply
+}
+
+// End gives back what the shadow holds. The request has been served, however that ended.
+func (s *Shadow) End() {
+	if s == nil {
+		return
+	}
+	defer s.j.book.end()
+	defer s.guard(time.Now())
+	if s.place != nil {
+		defer s.place.leave()
+	}
+	if s.leave != nil {
+		defer s.leave()
+	}
+	defer s.j.takeBack()
+	switch {
+	case s.over:
+	case s.requested:
+		s.conclude(rules.Unknown, nil)
+	case s.j.route != nil: // the client broke off
+		s.conclude(rules.NoOutcome, nil)
+	}
+	if s.reply != nil {
+		s.j.atBackend = time.Since(s.j.began) - s.took // all but what the shadow cost
+		s.j.count(s.reply)
+	}
+}
