@@ -88,6 +88,10 @@ func (j *journey) admit() (*grant, *Reply) {
 				d.Await = "" // the owner's answer found no room: what is known without it?
 				continue
 			}
+			if decided.Verdict == decision.Answered && !wait.mayReplay && rules.KeySourceOf(j.facts.Key) == rules.KeyDerived {
+				d.Await = "" // the gate's own guess: somebody else's refusal is not this caller's
+				continue
+			}
 			return nil, j.replay(&decided, wait.mayReplay)
 
 		case decision.Twin:
@@ -129,7 +133,7 @@ func (j *journey) question() store.Decide {
 	d.Slot, d.Subject, d.Units = j.facts.Slot, j.facts.Subject, j.facts.Units
 	d.Group, d.Partition, d.Key = j.facts.Group, j.facts.Partition, j.facts.Key
 	d.Scope, d.Fingerprint = j.facts.Scope, j.facts.Fingerprint
-	d.BareReplay = len(j.facts.Key) >= bareReplayKey
+	j.keyed(&d)
 	d.Client = j.facts.Client
 	d.Charged = len(j.limits) > 0 // decided before, and too late to be used
 	if j.route.waits {

@@ -28,11 +28,14 @@ type Request struct {
 	Gone func() bool
 	// Arrived is when the head was complete.
 	Arrived time.Time
+	// Secure: the client came by https, to this gate or to a trusted proxy.
+	Secure bool
 
 	// Shadow is set by Route where the request's rule is in shadow.
 	Shadow *Shadow
 
 	under *rulebook // set by Route
+	ids   *ids      // set by Route; nil: none are brought or to be issued
 }
 
 var (

@@ -42,6 +42,7 @@ type Gate struct {
 	log     *slog.Logger
 	tracer  Tracer // nil: nobody traces
 	lines   decisionLog
+	idKeys  idKeys
 	started time.Time
 	// strangers bounds how often the log says that truth did not have a slot that
 	// was booked.
@@ -72,6 +73,7 @@ func New(o Options) (*Gate, error) {
 		log:     o.Logger,
 		tracer:  o.Tracer,
 		lines:   newDecisionLog(o.Logger),
+		idKeys:  idKeys{store: o.Store},
 		started: time.Now(),
 
 		strangers: rate.Sometimes{First: 1, Interval: time.Minute},
@@ -124,6 +126,7 @@ func (g *Gate) Route(req *Request) (m rules.Match, off bool, reply *Reply) {
 		}
 	}()
 	now := book.modes.Load()
+	g.takeIDs(now, req)
 	m, mode, refusal := now.find(&req.Request)
 	if mode == modeEnforce && m.NeedsBody {
 		j := journey{gate: g, book: book, req: req, match: m, began: time.Now()}
@@ -187,7 +190,9 @@ func (g *Gate) Serve(req *Request, m rules.Match) *Reply {
 	defer book.end()
 	j := &journey{gate: g, book: book, route: book.routes[m.Rule.Index], req: req, match: m, began: time.Now()}
 	j.beginTrace()
-	return j.count(j.run())
+	reply := j.run()
+	j.issue(reply)
+	return j.count(reply)
 }
 
 func (j *journey) run() *Reply {
@@ -223,6 +228,9 @@ func (j *journey) run() *Reply {
 
 // extract finds the facts.
 func (j *journey) extract() *Reply {
+	if x := j.req.ids; x != nil && j.match.Rule.Idempotency != nil {
+		x.ttl = j.match.Rule.Idempotency.TTL
+	}
 	var refusal *rules.Refusal
 	j.facts, refusal = j.match.Rule.Extract(&j.req.Request, &j.match, int64(j.book.Config.Server.MaxBody))
 	if refusal != nil {

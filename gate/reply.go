@@ -118,5 +118,5 @@ func (j *journey) refuseVerdict(decided *store.Decided) *Reply {
 		})
 		after = max(after, j.route.decide.HoldTTL)
 	}
-	return j.refuse(decision.FromVerdict(decided.Verdict), verdictDetails[decided.Verdict], after)
+	return j.refuse(decision.FromVerdict(decided.Verdict), j.detail(decided.Verdict), after)
 }

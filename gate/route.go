@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -10,16 +11,13 @@ import (
 	"github.com/slotgate/slotgate/rules"
 )
 
-// bareReplayKey is the length from which a client-sent key is secret enough to
-// hand out a stored answer when neither side showed any credential.
-const bareReplayKey = 16
-
 // route is a rule with what this process keeps for it.
 type route struct {
 	rule        *rules.Rule
 	limiter     *rate.Limiter // nil: no limit of the rule
 	passthrough *degrade.Passthrough
 	tally       *tally        // of requests in shadow
+	pageShared  atomic.Bool   // the last page that was to bring an id is one for caches
 	readsAnswer bool          // what an answer means depends on its body
 	timeout     time.Duration // of one attempt at the backend
 	settleTime  time.Duration // what a lease must leave for the settlement

@@ -47,7 +47,7 @@ func (j *journey) settlement(g *grant, outcome rules.Outcome, reply *Reply) *sto
 		MaxPerSubject: d.MaxPerSubject, KeepUnknown: d.KeepUnknown,
 		ReleaseSeq: g.decided.ReleaseSeq, Probe: g.decided.Probe,
 		Outcome: outcome,
-		Group:   d.Group, Partition: d.Partition, Key: d.Key, KeyTTL: d.KeyTTL,
+		Group:   d.Group, Partition: d.Partition, Key: d.Key, KeyTTL: j.keyTTL(d, outcome),
 		Keep:  j.match.Rule.Keeps(outcome),
 		Scope: d.Scope, Fingerprint: d.Fingerprint,
 		Reference: g.reference,

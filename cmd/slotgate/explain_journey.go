@@ -72,7 +72,9 @@ func explain(config *rules.Config, raw []byte, client netip.Addr) (*explanation,
 	if err != nil {
 		return nil, err
 	}
-	return r.explanation(answer, body), nil
+	e := r.explanation(answer, body)
+	e.Layers = append(e.Layers, r.pageLayers()...)
+	return e, nil
 }
 
 // exchange gives the server one connection with the request, and reads the answer.
@@ -158,6 +160,15 @@ func (r *rehearsal) Decide(_ context.Context, d *store.Decide) (store.Decided, e
 	return got, nil
 }
 
+// Secret is that of the gates in operation, where the configuration has it: by another no
+// one-time id is good.
+func (r *rehearsal) Secret(ctx context.Context, purpose string) ([32]byte, error) {
+	if secret := r.config.Store.Secret; secret != "" && r.config.Store.Kind == "redis" {
+		return store.DeriveKey(secret, purpose), nil
+	}
+	return r.Store.Secret(ctx, purpose)
+}
+
 // Settle takes everything.
 func (r *rehearsal) Settle(context.Context, *store.Settle) (store.Settled, error) {
 	return store.Settled{Applied: true}, nil
@@ -172,8 +183,11 @@ func (r *rehearsal) Forward(*gate.Forward) (*gate.BackendAnswer, error) {
 	return nil, &gate.BackendError{Failure: gate.NotConnected, Err: errNobody}
 }
 
-func (r *rehearsal) Pass(*gate.Request, io.Reader, int64) (*upstream.Stream, error) {
+func (r *rehearsal) Pass(_ *gate.Request, body io.Reader, _ int64) (*upstream.Stream, error) {
 	r.passed = true
+	if body != nil {
+		_, _ = io.Copy(io.Discard, body)
+	}
 	return nil, &gate.BackendError{Failure: gate.NotConnected, Err: errNobody}
 }
 
@@ -194,6 +208,9 @@ func (r *rehearsal) explanation(answer *http.Response, body []byte) *explanation
 			e.Rules = append(e.Rules, explainedRule{Rule: c.Rule.Name, Fits: c.Fits, Why: c.Why})
 		}
 	}
+	if r.request != nil && r.request.Shadow.Reply() != nil {
+		return r.shadowed(e)
+	}
 	switch {
 	case r.passed:
 		e.Verdict = "passed on, not gated"
@@ -205,8 +222,34 @@ func (r *rehearsal) explanation(answer *http.Response, body []byte) *explanation
 	default:
 		e.Answer = &explainedAnswer{Status: answer.StatusCode, Decision: answer.Header.Get("Gate-Decision"), Body: string(body)}
 	}
-	if r.match.Rule == nil {
+	r.facts(e)
+	if r.sent {
+		e.Layers = layers(r.match.Rule, e.explainedFacts, r.config)
+	}
+	return e
+}
+
+// shadowed is the explanation of a request that its rule only counts. Nobody answered it
+// here, so what enforce would have sent ended in the backend's failure.
+func (r *rehearsal) shadowed(e *explanation) *explanation {
+	would := r.request.Shadow.Reply().Shadow
+	r.match = r.request.Shadow.Match()
+	r.facts(e)
+	if would != decision.DecisionUpstreamFailed {
+		e.Shadow = string(would)
+		e.Verdict = fmt.Sprintf("passed on, whatever the gate says of it: the rule's mode is shadow; enforce would answer %d %s", would.Status(), would)
 		return e
+	}
+	e.Shadow = string(decision.DecisionAdmitted)
+	e.Verdict = "passed on, whatever the gate says of it: the rule's mode is shadow; enforce would forward it, if the store admits it"
+	e.Layers = layers(r.match.Rule, e.explainedFacts, r.config)
+	return e
+}
+
+// facts fills in the rule and what it read.
+func (r *rehearsal) facts(e *explanation) {
+	if r.match.Rule == nil {
+		return
 	}
 	e.Rule, e.Path = r.match.Rule.Name, r.match.Path
 	for _, p := range r.match.Params {
@@ -223,9 +266,6 @@ func (r *rehearsal) explanation(answer *http.Response, body []byte) *explanation
 		if d.Action == store.Book && d.Pool != "" {
 			e.Units = d.Units
 		}
+		e.KeySource = keySources[rules.KeySourceOf(d.Key)]
 	}
-	if r.sent {
-		e.Layers = layers(r.match.Rule, e.explainedFacts, r.config)
-	}
-	return e
 }

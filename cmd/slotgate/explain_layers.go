@@ -49,7 +49,7 @@ func layers(rule *rules.Rule, facts *explainedFacts, config *rules.Config) []exp
 		for _, o := range rule.Idempotency.Store {
 			kept = append(kept, o.String())
 		}
-		add("stored answer", "after %s, for %s", strings.Join(kept, " or "), rules.FormatDuration(rule.Idempotency.TTL))
+		add("stored answer", "after %s, for %s", strings.Join(kept, " or "), rules.FormatDuration(keyTime(rule.Idempotency, facts)))
 	}
 	add("store away", "%s", awayLayer(rule))
 	return list
@@ -61,9 +61,9 @@ func keyLayer(rule *rules.Rule, facts *explainedFacts) string {
 	case idem == nil:
 		return "none: the rule has no idempotency"
 	case facts.Key == "":
-		return "the request has none: two equal requests are two bookings"
+		return noKeyLayer(idem)
 	}
-	text := "a second request with it and the same fingerprint gets the first one's answer; with another fingerprint: 422; while the first runs: "
+	text := keyMeaning(facts) + "; while the first runs: "
 	if idem.InFlight == "reject" {
 		text += "409"
 	} else {

@@ -14,7 +14,8 @@ import (
 type explanation struct {
 	Notes   []string          `json:"notes,omitempty"` // what was changed about the request as it was given
 	Verdict string            `json:"verdict"`
-	Request *explainedRequest `json:"request"` // null: the edge refused it
+	Shadow  string            `json:"shadow,omitempty"` // in shadow: what enforce would answer
+	Request *explainedRequest `json:"request"`          // null: the edge refused it
 	Rules   []explainedRule   `json:"rules"`
 	Rule    string            `json:"rule"` // "" none
 	Path    string            `json:"path,omitempty"`
@@ -45,6 +46,7 @@ type explainedFacts struct {
 	Subject     string `json:"subject"`
 	Units       int64  `json:"units"`
 	Key         string `json:"key"`
+	KeySource   string `json:"key_source"` // sent, issued, derived, "" none
 	Group       string `json:"group"`
 	Partition   string `json:"partition"`
 	Scoped      bool   `json:"scoped"` // the request shows who sends it (idempotency.scope)
@@ -104,6 +106,7 @@ func writeExplanation(w io.Writer, e *explanation) error {
 		}
 		row(table, "key", quote(f.Key))
 		if f.Key != "" {
+			row(table, "key source", keySourceWords[f.KeySource])
 			row(table, "key group", f.Group)
 			row(table, "key partition", quote(f.Partition))
 			row(table, "fingerprint", f.Fingerprint)

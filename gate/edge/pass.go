@@ -36,7 +36,7 @@ func (s *Server) passAnswer(ctx *fasthttp.RequestCtx, req *gate.Request, in *hea
 	t := getHeadText()
 	defer t.free()
 	t.b = appendStatus(t.b, stream.Status)
-	t.b = appendFields(t.b, stream.Header)
+	t.b = appendFields(t.b, req.WithIDs(stream.Status, stream.Header))
 	t.b = s.appendShadow(t.b, req.Shadow)
 
 	switch {

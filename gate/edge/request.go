@@ -36,6 +36,7 @@ func (s *Server) request(ctx *fasthttp.RequestCtx, in *head) *gate.Request {
 	}
 	before := s.hopsOf(clientAddr(ctx.RemoteAddr()), in.fields, in.host, proto)
 	r.Client = s.client(before)
+	r.Secure = before.proto == "https"
 	via := viaOf(in.fields, in.http10)
 	r.Header, r.ID = clientFields(upstream.EndToEnd(in.fields), before.trusted)
 	if r.ID == "" {
