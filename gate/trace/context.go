@@ -32,7 +32,7 @@ func parentOf(fields []rules.Field) (parent trace.SpanContext) {
 	var traceID trace.TraceID
 	var spanID trace.SpanID
 	if !readHex(version[:], text[:2]) || !readHex(traceID[:], text[3:35]) || !readHex(spanID[:], text[36:52]) ||
-		!readHex(flags[:], text[53:55]) {
+		!readHex(flags[:], text[53:55]) || !traceID.IsValid() || !spanID.IsValid() {
 		return parent
 	}
 	if version[0] == 0xff || version[0] == 0 && len(text) != 55 || len(text) > 55 && text[55] != '-' {
