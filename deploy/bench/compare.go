@@ -44,6 +44,10 @@ func compareCommand(args []string, progress io.Writer) (job, error) {
 	}
 	return func(ctx context.Context, r *rig.Rig) error {
 		results, err := compare.Run(ctx, r, o)
+		if ctx.Err() != nil {
+			return err
+		}
+		// Where one contender failed, the others' figures are still worth having.
 		return errors.Join(err, save(*out, "compare", map[string]func(io.Writer) error{
 			".md":   results.WriteMarkdown,
 			".svg":  results.WriteSVG,

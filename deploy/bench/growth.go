@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"io"
 
@@ -37,9 +36,12 @@ func growthCommand(args []string, progress io.Writer) (job, error) {
 	}
 	return func(ctx context.Context, r *rig.Rig) error {
 		rows, err := growth.Run(ctx, r, o)
-		return errors.Join(err, save(*out, "growth", map[string]func(io.Writer) error{
+		if err != nil {
+			return err
+		}
+		return save(*out, "growth", map[string]func(io.Writer) error{
 			".md":   func(w io.Writer) error { return growth.WriteMarkdown(w, rows) },
 			".json": func(w io.Writer) error { return writeJSON(w, rows) },
-		}))
+		})
 	}, nil
 }

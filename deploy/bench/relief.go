@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"io"
 	"time"
@@ -35,9 +34,12 @@ func reliefCommand(args []string, progress io.Writer) (job, error) {
 	}
 	return func(ctx context.Context, r *rig.Rig) error {
 		rows, err := relief.Run(ctx, r, o)
-		return errors.Join(err, save(*out, "relief", map[string]func(io.Writer) error{
+		if err != nil {
+			return err
+		}
+		return save(*out, "relief", map[string]func(io.Writer) error{
 			".md":   func(w io.Writer) error { return relief.WriteMarkdown(w, rows) },
 			".json": func(w io.Writer) error { return writeJSON(w, rows) },
-		}))
+		})
 	}, nil
 }

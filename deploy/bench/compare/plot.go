@@ -11,7 +11,7 @@ import (
 const (
 	plotWidth = 760
 	labelEnd  = 170 // names end here, bars begin
-	barSpace  = 470 // of the longest bar; its figure stands behind it
+	barSpace  = 450 // of the longest bar; its figure stands behind it
 	barHeight = 10
 	rowGap    = 8
 	titleGap  = 30

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -45,7 +46,11 @@ func (l Load) Run(ctx context.Context) (Seen, error) {
 		"-t", strconv.Itoa(min(2, runtime.NumCPU(), l.Connections)), "-c", strconv.Itoa(l.Connections),
 		"-d", fmt.Sprintf("%ds", int(max(l.Duration, time.Second)/time.Second)), "-s", l.Script, l.URL, "--",
 	}, l.Args...)
+	// As in start: the thread that forks has to stay until wrk has ended.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var failed bytes.Buffer
 	cmd.Stderr = &failed
 	out, err := cmd.Output()
