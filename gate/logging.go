@@ -34,12 +34,15 @@ func (l *decisionLog) note(j *journey, r *Reply, total time.Duration) {
 			return
 		}
 	}
-	attrs := make([]slog.Attr, 0, 9)
+	attrs := make([]slog.Attr, 0, 10)
 	attrs = append(attrs,
 		slog.String("rule", r.Rule),
 		slog.String("decision", string(r.Decision)),
 		slog.String("mode", string(r.Mode)),
 		slog.Int("status", r.Status))
+	if r.Shadow != "" {
+		attrs = append(attrs, slog.String("shadow", string(r.Shadow)))
+	}
 	if r.Outcome != rules.NoOutcome {
 		attrs = append(attrs, slog.String("outcome", r.Outcome.String()))
 	}

@@ -25,6 +25,7 @@ type Entry struct {
 	// In JSON only, and left out where empty.
 	RequestID                     string
 	Rule, Decision, Mode, Outcome string
+	Shadow                        string // what enforce would have decided, in shadow
 	Refusal                       string // the edge's word for why no rule saw the request
 }
 
@@ -127,6 +128,7 @@ func (e *Entry) appendJSON(b []byte) []byte {
 	b = appendMember(b, "decision", e.Decision, maxText)
 	b = appendMember(b, "mode", e.Mode, maxText)
 	b = appendMember(b, "outcome", e.Outcome, maxText)
+	b = appendMember(b, "shadow", e.Shadow, maxText)
 	b = appendMember(b, "refusal", e.Refusal, maxText)
 	b = appendMember(b, "request_id", e.RequestID, maxText)
 	b = appendMember(b, "referer", e.Referer, maxText)

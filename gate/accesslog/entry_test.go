@@ -55,7 +55,7 @@ func TestNothingForgesALine(t *testing.T) {
 	for _, text := range hostile {
 		e := entry()
 		e.Method, e.Path, e.Protocol, e.Referer, e.UserAgent = text, text, text, text, text
-		e.RequestID, e.Rule, e.Decision, e.Mode, e.Outcome, e.Refusal = text, text, text, text, text, text
+		e.RequestID, e.Rule, e.Decision, e.Mode, e.Outcome, e.Shadow, e.Refusal = text, text, text, text, text, text, text
 
 		line := string(e.appendTo(nil, Combined))
 		body, ended := strings.CutSuffix(line, "\n")

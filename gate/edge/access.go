@@ -87,12 +87,12 @@ func (l *line) request(r *gate.Request, http10 bool, d Discretion) {
 	}
 }
 
-// reply takes what was decided.
+// reply takes what was decided; nil: nothing was.
 func (l *line) reply(r *gate.Reply) {
-	if l == nil {
+	if l == nil || r == nil {
 		return
 	}
-	l.Rule, l.Decision, l.Mode = r.Rule, string(r.Decision), string(r.Mode)
+	l.Rule, l.Decision, l.Mode, l.Shadow = r.Rule, string(r.Decision), string(r.Mode), string(r.Shadow)
 	if r.Outcome != rules.NoOutcome {
 		l.Outcome = r.Outcome.String()
 	}

@@ -58,6 +58,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 		s.refuse(ctx, refusePath, req.ID)
 	default:
 		s.pass(ctx, req, in, body)
+		line.reply(req.Shadow.Reply())
 	}
 }
 
