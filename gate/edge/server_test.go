@@ -102,6 +102,12 @@ func config() rules.ServerConfig {
 // start runs a server before the backend at backendURL.
 func start(t testing.TB, backendURL string, g *testGate, change ...func(*rules.ServerConfig)) *fixture {
 	t.Helper()
+	return startLogged(t, nil, backendURL, g, change...)
+}
+
+// startLogged has an access log, unless it is nil.
+func startLogged(t testing.TB, access AccessLog, backendURL string, g *testGate, change ...func(*rules.ServerConfig)) *fixture {
+	t.Helper()
 	if backendURL == "" {
 		backendURL = "http://127.0.0.1:1"
 	}
@@ -120,7 +126,7 @@ func start(t testing.TB, backendURL string, g *testGate, change ...func(*rules.S
 		g.serve = forwarding(client)
 	}
 	meter := &kinds{count: map[string]int{}}
-	s, err := New(Options{Config: cfg, Gate: g, Backend: client, Meter: meter, Logger: slog.New(slog.DiscardHandler)})
+	s, err := New(Options{Config: cfg, Gate: g, Backend: client, Meter: meter, Logger: slog.New(slog.DiscardHandler), AccessLog: access, Discretion: new(rules.Set)})
 	if err != nil {
 		t.Fatal(err)
 	}
