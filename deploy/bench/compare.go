@@ -21,8 +21,8 @@ func compareCommand(args []string, progress io.Writer) (job, error) {
 	flags := flag.NewFlagSet("bench compare", flag.ContinueOnError)
 	flags.SetOutput(progress)
 	out := flags.String("out", resultsFolder, "write compare.json, .md and .svg to this `folder`")
-	scenarios := flags.String("scenarios", "", "only these, by `name`: "+strings.Join(names(compare.Scenarios), ","))
-	contenders := flags.String("contenders", "", "only these, by `name`")
+	scenarios := flags.String("scenarios", "", "only these `names`: "+strings.Join(scenarioNames(), ","))
+	contenders := flags.String("contenders", "", "only these `names`: "+strings.Join(contenderNames(), ","))
 	connections := flags.String("connections", "", "with so `many` instead of the scenarios' own 64,256")
 	flags.IntVar(&o.Rounds, "rounds", 5, "clean measurements of each contender")
 	flags.DurationVar(&o.Load, "load", 4*time.Second, "measured `time` of each round, whole seconds")
@@ -56,14 +56,6 @@ func compareCommand(args []string, progress io.Writer) (job, error) {
 	}, nil
 }
 
-func names(scenarios []compare.Scenario) []string {
-	var names []string
-	for _, s := range scenarios {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
 // split reads a list of a flag; "" is none.
 func split(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
@@ -71,23 +63,53 @@ func split(list string) []string {
 
 // pick returns the scenarios and contenders of two lists; an empty list is all.
 func pick(scenarios, contenders string) ([]compare.Scenario, error) {
-	wanted, by := split(scenarios), split(contenders)
+	named, err := choice("-scenarios", scenarios, scenarioNames())
+	if err != nil {
+		return nil, err
+	}
+	by, err := choice("-contenders", contenders, contenderNames())
+	if err != nil {
+		return nil, err
+	}
 	var picked []compare.Scenario
 	for _, s := range compare.Scenarios {
-		if len(wanted) > 0 && !slices.Contains(wanted, s.Name) {
-			continue
+		if named(s.Name) {
+			s.Contenders = slices.DeleteFunc(slices.Clone(s.Contenders), func(c compare.Contender) bool { return !by(c.Name) })
+			picked = append(picked, s)
 		}
-		if len(by) > 0 {
-			s.Contenders = slices.DeleteFunc(slices.Clone(s.Contenders), func(c compare.Contender) bool {
-				return !slices.Contains(by, c.Name)
-			})
-		}
-		picked = append(picked, s)
-	}
-	if len(picked) == 0 {
-		return nil, fmt.Errorf("-scenarios %s names none of %s", scenarios, strings.Join(names(compare.Scenarios), ", "))
 	}
 	return picked, nil
+}
+
+// choice tells which names a flag lists; all of them when it lists none.
+func choice(flag, list string, known []string) (func(name string) bool, error) {
+	names := split(list)
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("%s: %q is none of %s", flag, name, strings.Join(known, ", "))
+		}
+	}
+	return func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }, nil
+}
+
+func scenarioNames() []string {
+	var names []string
+	for _, s := range compare.Scenarios {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func contenderNames() []string {
+	var names []string
+	for _, s := range compare.Scenarios {
+		for _, c := range s.Contenders {
+			if !slices.Contains(names, c.Name) {
+				names = append(names, c.Name)
+			}
+		}
+	}
+	return names
 }
 
 func writeJSON(w io.Writer, value any) error {

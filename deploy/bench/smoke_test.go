@@ -92,7 +92,7 @@ func checkGrowth(t *testing.T, file []byte) {
 }
 
 // A small opening behind each front: 50 of 120 get a seat, and behind the gate the API
-// hears of no more than them.
+// does not hear of all the others (of none, unless the store is away for a moment).
 func checkRelief(t *testing.T, file []byte) {
 	var rows []relief.Row
 	if err := json.Unmarshal(file, &rows); err != nil {
@@ -102,19 +102,16 @@ func checkRelief(t *testing.T, file []byte) {
 		t.Errorf("%d rows", len(rows))
 	}
 	for _, row := range rows {
-		want := int64(120)
-		if row.Front == "slotgate" {
-			want = 50
-		}
-		if row.Booked != 50 || row.Arrived != want || row.Transactions < want {
-			t.Errorf("behind %s: %+v, want %d requests at the API", row.Front, row.Figures, want)
+		spared := row.Arrived < 120
+		if row.Booked != 50 || row.Transactions < row.Arrived || spared != (row.Front == "slotgate") {
+			t.Errorf("behind %s: %+v", row.Front, row.Figures)
 		}
 	}
 }
 
 func TestWrongCommandLinesAreRefused(t *testing.T) {
 	for _, args := range [][]string{
-		nil, {"race"}, {"compare", "-scenarios", "race"}, {"compare", "-connections", "many"}, {"relief", "-styles", "bold"},
+		nil, {"race"}, {"compare", "-scenarios", "race"}, {"compare", "-connections", "many"}, {"compare", "-contenders", "slotgate,nobody"}, {"relief", "-styles", "bold"},
 	} {
 		if _, err := parse(args, t.Output()); err == nil {
 			t.Errorf("bench %q: no error", args)

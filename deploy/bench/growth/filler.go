@@ -58,20 +58,29 @@ func (f *filler) slots(ctx context.Context, n int) error {
 
 // units books n units in one slot, each for a subject of its own, without keys.
 func (f *filler) units(ctx context.Context, n int) error {
-	orders := f.orders(n)
-	for _, o := range orders {
-		o.Key = ""
-	}
-	return f.book(ctx, orders)
+	return f.fill(ctx, n, func(o *store.Decide) { o.Key = "" })
 }
 
 // keys stores n answers under keys of a rule that takes no units.
 func (f *filler) keys(ctx context.Context, n int) error {
-	orders := f.orders(n)
-	for _, o := range orders {
+	return f.fill(ctx, n, func(o *store.Decide) {
 		o.Pool, o.Slot, o.Subject, o.Units, o.OnePerSubject = "", "", "", 0, false
+	})
+}
+
+// fill books n orders as change leaves them, some thousands at a time.
+func (f *filler) fill(ctx context.Context, n int, change func(*store.Decide)) error {
+	for n > 0 {
+		orders := f.orders(min(n, 10_000))
+		for _, o := range orders {
+			change(o)
+		}
+		if err := f.book(ctx, orders); err != nil {
+			return err
+		}
+		n -= len(orders)
 	}
-	return f.book(ctx, orders)
+	return nil
 }
 
 // book is the whole journey of each order.
