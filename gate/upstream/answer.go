@@ -65,7 +65,8 @@ func readHead(br *bufio.Reader) (*answer, error) {
 	a := &answer{}
 	http10, ok := a.parseStatus(line)
 	if !ok {
-		return nil, fmt.Errorf("the backend's answer begins with %.40q, which is no HTTP/1.1 status line", line)
+		// It goes into the log, and what was read may be anybody's body or cookie.
+		return nil, fmt.Errorf("the backend's answer begins with %d bytes that are no HTTP/1.1 status line", len(line))
 	}
 	a.fields = make([]rules.Field, 0, strings.Count(rest, "\n"))
 	for rest != "" {
@@ -162,7 +163,7 @@ func (a *answer) parseField(line string) error {
 	// A blank before the colon is removed from answers (RFC 9112 section 5.1).
 	name = strings.TrimRight(name, " \t")
 	if !ok || !ValidName(name) {
-		return fmt.Errorf("a header line of the backend's answer has no valid name: %.40q", line)
+		return fmt.Errorf("header line %d of the backend's answer has no valid name", len(a.fields)+1)
 	}
 	a.fields = append(a.fields, rules.Field{Name: name, Value: strings.Trim(value, " \t")})
 	return nil
