@@ -181,7 +181,7 @@ func (j *journey) spend(reply *Reply) {
 		return
 	}
 	x, now := j.req.ids, time.Now()
-	from := now
+	from := now.Add(-issue.ClockSkew) // by the clock of every gate
 	switch {
 	case reply.Outcome == rules.Unknown, reply.Decision == decision.DecisionOutcomeUnknown, reply.Decision == decision.DecisionKeyMismatch:
 		from = now.Add(max(j.route.decide.HoldTTL, j.route.decide.Lease)) // A1
@@ -201,8 +201,11 @@ func (j *journey) spend(reply *Reply) {
 	if j.req.Method != "GET" && j.req.Method != "HEAD" {
 		sharing = issue.SharingOfPost(j.req.Header, reply.Header)
 	}
-	if sharing != issue.Private {
+	switch sharing {
+	case issue.Shared:
 		return
+	case issue.Unclaimed:
+		reply.Header = issue.MakePrivate(reply.Header)
 	}
 	life := id.Issued.Add(x.ttl).Sub(now)
 	reply.Header = append(slices.Clip(reply.Header), issue.Set(x.binding.Name(), x.key.Seal(x.binding, id), life, j.req.Secure))

@@ -540,6 +540,20 @@ func TestABrowserOpensManyPages(t *testing.T) {
 	f.want(b.book(fmt.Sprint(3*issue.MaxCookies-1), "ann"), decision.DecisionAdmitted, 201)
 }
 
+// TestABookingByGETIsSpentToo: caches may store its answer, unless it says otherwise.
+func TestABookingByGETIsSpentToo(t *testing.T) {
+	f := newFixtureYAML(t, strings.NewReplacer("POOL", "capacity: 9", "RULE", issuing, "[POST]", "[GET]", "json:/student", "query:student").Replace(lessons))
+	f.backend.set(func(string, string) (*BackendAnswer, error) { return answers(200, "booked"), nil })
+	b := f.browser()
+	b.open("1")
+	r := b.request("GET", "/lessons/1/bookings", "")
+	r.Query = "student=ann"
+	reply := f.want(b.send(r), decision.DecisionAdmitted, 200)
+	if id, _ := f.idKey().Open(bindingOf("1"), b.id("1")); id.Spent.IsZero() || issue.SharingOf(nil, reply.Header) != issue.Private {
+		t.Errorf("spent %v, answered with %v", id.Spent, reply.Header)
+	}
+}
+
 // TestAGatedPageBringsIDs: its own rule may limit it.
 func TestAGatedPageBringsIDs(t *testing.T) {
 	f := newIssuing(t, "capacity: 9", issuing+`

@@ -11,6 +11,6 @@
 // truth.go that of a pool's truth; schema*.go its defaults and the JSON Schema;
 // load*.go from YAML to a Config; validate*.go its checks and warnings,
 // validate_unavailable.go what no engine carries out yet; match*.go which rule,
-// extract*.go which facts, classify.go what an answer meant, reference.go which
-// booking it made.
+// issue.go which pages hand out one-time ids, extract*.go which facts, classify.go
+// what an answer meant, reference.go which booking it made.
 package rules

@@ -120,3 +120,19 @@ func TestABrowserIsLeftWithFew(t *testing.T) {
 		t.Errorf("%d went at once", len(gone))
 	}
 }
+
+func FuzzTake(f *testing.F) {
+	f.Add("a=1; " + slot.Name() + "=v;b")
+	f.Add("; ;=;" + slot.Name())
+	f.Fuzz(func(t *testing.T, line string) {
+		sent := []rules.Field{{Name: "Cookie", Value: line}}
+		rest, own := Take(sent, []string{"sg_rid"})
+		again, more := Take(rest, []string{"sg_rid"})
+		if more != nil || !slices.Equal(again, rest) {
+			t.Fatalf("%q leaves %q, and then %q", line, rest, again)
+		}
+		if own == nil && !slices.Equal(rest, sent) {
+			t.Fatalf("%q has no own cookie and becomes %q", line, rest)
+		}
+	})
+}
