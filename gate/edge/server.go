@@ -171,9 +171,17 @@ func (s *Server) Connections() int { return s.conns.count() }
 // of those that there have been.
 func (s *Server) Tunnels() (open int, total uint64) { return s.tunnels.count() }
 
-// debugLog takes fasthttp's notes about single connections.
+// debugLog takes fasthttp's notes about single connections. They quote what could not
+// be read, which may be anything, a cookie for one; only a network's errors are shown.
 type debugLog struct{ log *slog.Logger }
 
 func (l debugLog) Printf(format string, args ...any) {
+	for i, arg := range args {
+		if err, ok := arg.(error); ok {
+			if network := net.Error(nil); !errors.As(err, &network) {
+				args[i] = "no readable request"
+			}
+		}
+	}
 	l.log.Debug(fmt.Sprintf(format, args...))
 }
