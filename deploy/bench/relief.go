@@ -21,6 +21,7 @@ func reliefCommand(args []string, progress io.Writer) (job, error) {
 	flags.IntVar(&o.Rounds, "rounds", 3, "rounds of each")
 	flags.DurationVar(&o.Calm, "calm", 3*time.Second, "`time` before the hot lesson opens")
 	flags.DurationVar(&o.Whole, "whole", 12*time.Second, "`time` for which other lessons are booked, whole seconds")
+	flags.DurationVar(&o.StoreTimeout, "store-timeout", 250*time.Millisecond, "the gate's store.timeout")
 	styles := flags.String("styles", "rowlock,conditional", "how the API takes seats")
 	if err := flags.Parse(args); err != nil {
 		return nil, err

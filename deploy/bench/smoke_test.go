@@ -29,7 +29,7 @@ func TestCommandsRun(t *testing.T) {
 			"-connections", "4", "-foreign", "100"}, checkCompare},
 		{"growth", []string{"-most", "10", "-calls", "20"}, checkGrowth},
 		{"relief", []string{"-styles", "rowlock", "-clients", "120", "-rate", "20", "-rounds", "1",
-			"-calm", "100ms", "-whole", "1s"}, checkRelief},
+			"-calm", "100ms", "-whole", "1s", "-store-timeout", "4s"}, checkRelief},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := t.TempDir()

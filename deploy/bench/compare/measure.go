@@ -35,6 +35,10 @@ type Sample struct {
 // is a failure.
 const wrongShare = 0.001
 
+// storeTimeout is what all contenders give Redis, so that a pause of the machine is an
+// outage for none of them.
+const storeTimeout = "4s"
+
 // measure starts everything for one measurement, loads it and stops it.
 func measure(ctx context.Context, r *rig.Rig, s *Scenario, c Contender, connections int, warm, load time.Duration) (Sample, error) {
 	st := &stage{rig: r, scenario: s, contender: c}
@@ -82,6 +86,7 @@ func (st *stage) close() {
 func (st *stage) open(ctx context.Context) (err error) {
 	s := conf.Settings{
 		Workers: runtime.NumCPU(), Capacity: max(st.scenario.Seats, 1), RejectCache: st.scenario.RejectCache,
+		StoreTimeout: storeTimeout,
 	}
 	if s.Dir, err = st.rig.Folder(); err != nil {
 		return err

@@ -141,7 +141,7 @@ func TestReports(t *testing.T) {
 func TestGateConfigurationLoads(t *testing.T) {
 	for _, redis := range []string{"", "127.0.0.1:6379"} {
 		file, err := rig.Write(t.TempDir(), "gate.yaml", conf.Gate, conf.Settings{
-			Listen: "127.0.0.1:1", Admin: "127.0.0.1:2", Backend: "127.0.0.1:3", Redis: redis, Capacity: 50,
+			Listen: "127.0.0.1:1", Admin: "127.0.0.1:2", Backend: "127.0.0.1:3", Redis: redis, Capacity: 50, StoreTimeout: storeTimeout,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -37,6 +37,7 @@ type Settings struct {
 	Modules string // folder of nginx's modules
 	Workers int
 
-	Capacity    int    // units of each slot
-	RejectCache string // duration
+	Capacity     int    // units of each slot
+	RejectCache  string // duration; "" is none
+	StoreTimeout string // duration, with Redis
 }

@@ -17,7 +17,7 @@ function tokens.ask(host, port, sha)
 		return answer(400, '{"error":"no_key"}')
 	end
 	local store = redis:new()
-	store:set_timeout(5000)
+	store:set_timeout(4000)
 	local ok = store:connect(host, port, { pool_size = 512 })
 	local verdict = ok and store:evalsha(sha, 2, "key:" .. key, "slot:" .. ngx.var.lesson)
 	if not verdict then

@@ -18,7 +18,7 @@ import (
 func tokens(addr string, next fasthttp.RequestHandler) (fasthttp.RequestHandler, error) {
 	client := redis.NewClient(&redis.Options{
 		Addr: addr, PoolSize: 256, MaxRetries: -1,
-		ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second,
+		ReadTimeout: 4 * time.Second, WriteTimeout: 4 * time.Second,
 	})
 	script := redis.NewScript(conf.Token)
 	ctx := context.Background()

@@ -50,7 +50,7 @@ func measure(ctx context.Context, r *rig.Rig, o Options, style booking.Style,
 			return f, err
 		}
 		defer store.Stop()
-		s, err := settings(r, backend, store.Addr)
+		s, err := o.settings(r, backend, store.Addr)
 		if err != nil {
 			return f, err
 		}
@@ -98,9 +98,11 @@ func (f *Figures) read(ctx context.Context, seen sale, backend string) error {
 	f.LockWaits = stats.LockWaits
 	f.Booked = stats.Bookings - others
 	f.HotSeconds = seen.closed.Sub(seen.opened).Seconds()
-	f.HotP99 = seen.hot.p99(time.Time{}, seen.closed)
-	f.CalmP99 = seen.others.p99(time.Time{}, seen.opened)
-	f.OthersP99 = seen.others.p99(seen.opened, seen.closed)
+	f.HotP99 = seen.hot.p99(func(sent, answered time.Time) bool { return true })
+	f.CalmP99 = seen.others.p99(func(sent, answered time.Time) bool { return answered.Before(seen.opened) })
+	f.OthersP99 = seen.others.p99(func(sent, answered time.Time) bool {
+		return answered.After(seen.opened) && sent.Before(seen.closed)
+	})
 	f.Unserved = seen.hot.unserved()
 	f.answers = seen.answers()
 	return nil

@@ -37,7 +37,9 @@ type Options struct {
 	// Calm is how long only other lessons are booked, Whole how long they are in all,
 	// in whole seconds.
 	Calm, Whole time.Duration
-	Progress    io.Writer
+	// StoreTimeout is the gate's store.timeout.
+	StoreTimeout time.Duration
+	Progress     io.Writer
 }
 
 // Row is one way to run the backend: the medians of its rounds.
@@ -120,8 +122,10 @@ func startGate(ctx context.Context, r *rig.Rig, s conf.Settings) (*rig.Process, 
 }
 
 // settings are those of one round before the API at backend.
-func settings(r *rig.Rig, backend, store string) (s conf.Settings, err error) {
-	s = conf.Settings{Backend: backend, Redis: store, Workers: runtime.NumCPU(), Capacity: seats}
+func (o Options) settings(r *rig.Rig, backend, store string) (s conf.Settings, err error) {
+	s = conf.Settings{
+		Backend: backend, Redis: store, Workers: runtime.NumCPU(), Capacity: seats, StoreTimeout: o.StoreTimeout.String(),
+	}
 	if s.Dir, err = r.Folder(); err != nil {
 		return s, err
 	}

@@ -23,6 +23,16 @@ type sale struct {
 	opened, closed time.Time // of the hot lesson: first request, last answer
 }
 
+// wait passes d, or until ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
 // answers tells what the clients of the hot lesson were answered, for people.
 func (s sale) answers() string {
 	counts := map[int]int{}
@@ -38,21 +48,22 @@ func (s sale) answers() string {
 
 // sell lets both crowds book at target.
 func sell(ctx context.Context, o Options, target string) (sale, error) {
-	s := sale{others: &crowd{}, hot: &crowd{}}
+	s := sale{others: newCrowd(), hot: newCrowd()}
 	var failed error
 	var steady sync.WaitGroup
+	over := make(chan struct{})
 	steady.Go(func() {
+		defer close(over)
 		// More clients than can be waiting at that rate: nobody's wait keeps another
 		// from sending.
 		failed = s.others.book(ctx, target, fmt.Sprintf("{n%%%d+1}", quiet), storm.Options{
 			Clients: 1000, Rate: float64(o.Rate), Requests: o.Rate * int(o.Whole/time.Second), Seed: 1,
 		})
 	})
-	opening := time.NewTimer(o.Calm)
-	defer opening.Stop()
 	select {
-	case <-ctx.Done():
-	case <-opening.C:
+	case <-over: // it failed, or has been stopped
+	case <-s.others.begun:
+		wait(ctx, o.Calm)
 	}
 	err := s.hot.book(ctx, target, fmt.Sprint(hot), storm.Options{Clients: o.Clients, Requests: o.Clients, Seed: 2})
 	s.opened, s.closed = s.hot.span()
@@ -62,9 +73,13 @@ func sell(ctx context.Context, o Options, target string) (sale, error) {
 
 // crowd are clients who book, and what each of them saw.
 type crowd struct {
+	begun chan struct{} // closed when the first has its answer
+
 	mu   sync.Mutex
 	seen []storm.Exchange // without what is valid only during the call
 }
+
+func newCrowd() *crowd { return &crowd{begun: make(chan struct{})} }
 
 // book sends a storm to one lesson, or some. Keys follow from the seed.
 func (c *crowd) book(ctx context.Context, target, lesson string, o storm.Options) error {
@@ -84,6 +99,9 @@ func (c *crowd) see(e storm.Exchange) {
 	e.Header, e.Body = nil, nil
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.seen) == 0 {
+		close(c.begun)
+	}
 	c.seen = append(c.seen, e)
 }
 
@@ -122,11 +140,11 @@ func (c *crowd) span() (first, last time.Time) {
 	return first, last
 }
 
-// p99 is that of the requests sent from one moment to another, in ms.
-func (c *crowd) p99(from, to time.Time) float64 {
+// p99 is that of the requests that are meant, in ms.
+func (c *crowd) p99(meant func(sent, answered time.Time) bool) float64 {
 	var latencies []time.Duration
 	for _, e := range c.seen {
-		if !e.Sent.Before(from) && !e.Sent.After(to) {
+		if meant(e.Sent, e.Sent.Add(e.Latency)) {
 			latencies = append(latencies, e.Latency)
 		}
 	}
