@@ -68,6 +68,8 @@ type Reply struct {
 	Outcome  rules.Outcome // NoOutcome: nothing was forwarded
 	Hold     string
 	Bound    string // degraded only
+	// Bodyless: not all of the answer's body is there, and none of it is kept.
+	Bodyless bool
 	// Shadow is what enforce would have answered with; "" outside of shadow.
 	Shadow   decision.Decision
 	Replayed bool // adds Idempotent-Replayed: true

@@ -57,6 +57,7 @@ func (j *journey) settlement(g *grant, outcome rules.Outcome, reply *Reply) *sto
 			Answer:      reply.Answer,
 			Outcome:     reply.Outcome,
 			Fingerprint: d.Fingerprint,
+			Bodyless:    reply.Bodyless,
 		}, j.route.maxAnswer)
 	}
 	return s

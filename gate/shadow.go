@@ -27,8 +27,7 @@ import (
 // What enforce would have refused and the backend books all the same is a booking: it is
 // counted as one whose hold the store never saw.
 //
-// One goroutine uses it. Its methods do nothing on a nil Shadow, and a fault in it does
-// not become the client's.
+// One goroutine uses it. A fault in it does not become the client's.
 type Shadow struct {
 	j     *journey
 	modes *modes
@@ -44,7 +43,7 @@ type Shadow struct {
 	passing   passing
 	place     *place // among those that would wait for room
 	leave     func() // those that pass without the store; nil: it is not among them
-	answered  bool   // by the backend
+	status    int    // of the backend's answer; 0: none
 
 	sent  time.Time
 	took  time.Duration // by the shadow itself
@@ -78,7 +77,7 @@ func (s *Shadow) MaxBody() int64 { return int64(s.j.book.Config.Server.MaxBody) 
 // backend. body is all of it; fault is why it is not known: a *rules.Refusal or
 // ErrOverloaded. Neither is kept.
 func (s *Shadow) Requested(body []byte, fault error) {
-	if s == nil || s.requested || s.over {
+	if s.requested || s.over {
 		return
 	}
 	defer s.guard(time.Now())
@@ -293,7 +292,7 @@ func unseen(d *store.Decide) *grant {
 // Wants is how many bytes of the answer's body Answered needs, and until when they are
 // worth waiting for; 0: none.
 func (s *Shadow) Wants() (limit int64, until time.Time) {
-	if s == nil || s.over || !s.requested || s.j.route == nil {
+	if s.over || !s.requested || s.j.route == nil {
 		return 0, time.Time{}
 	}
 	if s.j.route.readsAnswer {
@@ -329,26 +328,26 @@ const (
 // Answered is called when the backend's answer, or as much of it as was asked for, has
 // come, before any of it goes to the client. The answer is not kept.
 func (s *Shadow) Answered(answer *rules.Response, body AnswerBody) {
-	if s == nil || s.over {
+	if s.over {
 		return
 	}
 	defer s.guard(time.Now())
 	j := s.j
-	s.answered = true
+	j.atBackend = time.Since(s.sentOr(j.began))
+	if body == BodyCut {
+		s.fail(&BackendError{Failure: Broken, Err: errCut})
+		return
+	}
+	s.status = answer.Status
+	if body == BodyLate {
+		s.fail(&BackendError{Failure: TimedOut, Err: errLate})
+		return
+	}
 	if j.route == nil {
 		s.conclude(rules.NoOutcome, nil)
 		return
 	}
 	rule := j.match.Rule
-	j.atBackend = time.Since(s.sentOr(j.began))
-	switch {
-	case body == BodyCut:
-		s.fail(&BackendError{Failure: Broken, Err: errCut})
-		return
-	case body == BodyLate:
-		s.fail(&BackendError{Failure: TimedOut, Err: errLate})
-		return
-	}
 	outcome := rule.Classify(answer)
 	if body == BodyPartly && j.route.readsAnswer && s.requested {
 		outcome = rules.Unknown // it is longer than anybody reads here
@@ -361,8 +360,9 @@ func (s *Shadow) Answered(answer *rules.Response, body AnswerBody) {
 		s.grant.reference = rule.ExtractReference(answer)
 	}
 	s.conclude(outcome, &Reply{
-		Answer:  decision.Answer{Status: answer.Status, Header: answer.Header, Body: answer.Body},
-		Outcome: outcome,
+		Answer:   decision.Answer{Status: answer.Status, Header: answer.Header, Body: answer.Body},
+		Outcome:  outcome,
+		Bodyless: body == BodyPartly,
 	})
 }
 
@@ -380,20 +380,20 @@ func (s *Shadow) sentOr(t time.Time) time.Time {
 
 // Failed is called when there is no answer: err is a *BackendError.
 func (s *Shadow) Failed(err error) {
-	if s == nil || s.over {
+	if s.over {
 		return
 	}
 	defer s.guard(time.Now())
 	s.j.atBackend = time.Since(s.sentOr(s.j.began))
-	if s.j.route == nil {
-		s.conclude(rules.NoOutcome, nil)
-		return
-	}
 	s.fail(err)
 }
 
 // fail is an end that leaves the outcome open, or without a request that was sent.
 func (s *Shadow) fail(err error) {
+	if s.j.route == nil {
+		s.conclude(rules.NoOutcome, nil)
+		return
+	}
 	g := s.grant
 	if g == nil {
 		g = new(grant)
@@ -432,7 +432,7 @@ func (s *Shadow) conclude(outcome rules.Outcome, reply *Reply) {
 	if outcome != rules.NeverSent {
 		told.Outcome = outcome
 	}
-	if reply != nil {
+	if told.Status = s.status; s.status == 0 && reply != nil {
 		told.Status = reply.Status
 	}
 	if s.held {
@@ -443,7 +443,7 @@ func (s *Shadow) conclude(outcome rules.Outcome, reply *Reply) {
 	if outcome == rules.Booked {
 		units = max(1, j.facts.Units)
 	}
-	j.tally().add(s.would, units, s.answered)
+	j.tally().add(s.would, units, s.status != 0)
 }
 
 // Match is the rule that the request falls under; a nil Rule while that is not known.

@@ -66,9 +66,13 @@ type ShadowReport struct {
 	// Would counts requests by what enforce would have answered, Booked the units of
 	// those among them that the backend booked. Only decisions that came up are there.
 	Would, Booked map[decision.Decision]int64
-	// Rejected is how many requests enforce would have refused, Oversold how many
-	// units the backend booked beyond what there is, or twice to the same.
-	Rejected, Oversold int64
+	// Rejected is how many requests enforce would have refused.
+	Rejected int64
+	// Oversold is how many units the backend booked although enforce would have said
+	// that they are sold, or sold to the same before. Where a backend that sells no
+	// more than it has is asked by many at once it is a few too many: the one that
+	// enforce would refuse may get the unit of the one that it would admit.
+	Oversold int64
 }
 
 func (t *tally) report() ShadowReport {

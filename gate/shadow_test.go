@@ -281,21 +281,37 @@ func TestShadowReadsAnswers(t *testing.T) {
 	}
 }
 
-func TestShadowKeepsAnAnswerTooLongForItsKeyWithoutBody(t *testing.T) {
-	f := newFixture(t, "capacity: 3", "mode: shadow\n    idempotency: { max_response: 1KiB }")
-	c := call{fields: []string{"Idempotency-Key: a-key-of-some-length"}}
-	path, body := c.booking()
-	b := f.beside("POST", path, body, c).arrive()
-	limit, _ := b.shadow.Wants()
-	if limit != 1<<10+1 {
-		t.Fatalf("wants %d bytes", limit)
+// An answer of which not all was seen, for its length or for want of memory, is kept
+// without its body, never as if what was seen were all.
+func TestShadowKeepsNoHalfAnswer(t *testing.T) {
+	for name, seen := range map[string]int{"too long": 1<<10 + 1, "no memory": 5} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, "capacity: 3", "mode: shadow\n    idempotency: { max_response: 1KiB }")
+			c := call{fields: []string{"Idempotency-Key: a-key-of-some-length"}}
+			path, body := c.booking()
+			b := f.beside("POST", path, body, c).arrive()
+			if limit, _ := b.shadow.Wants(); limit != 1<<10+1 {
+				t.Fatalf("wants %d bytes", limit)
+			}
+			b.shadow.Answered(&rules.Response{Status: 201, Body: make([]byte, seen)}, BodyPartly)
+			f.would(b.shadow.Reply(), decision.DecisionAdmitted, rules.Booked)
+			b.shadow.End()
+			_ = f.SetModeAll("enforce")
+			if r := f.want(f.book(c), decision.DecisionReplayed, 201); len(r.Body) != 0 {
+				t.Fatalf("replayed %q", r.Body)
+			}
+		})
 	}
-	b.shadow.Answered(&rules.Response{Status: 201, Body: make([]byte, limit)}, BodyPartly)
-	f.would(b.shadow.Reply(), decision.DecisionAdmitted, rules.Booked)
-	b.shadow.End()
-	_ = f.SetModeAll("enforce")
-	if r := f.want(f.book(c), decision.DecisionReplayed, 201); len(r.Body) != 0 {
-		t.Fatalf("replayed %q", r.Body)
+}
+
+// A fault of the shadow's is not the client's.
+func TestShadowThatPanics(t *testing.T) {
+	f := newFixture(t, "capacity: 3", "mode: shadow")
+	path, body := (&call{}).booking()
+	b := f.beside("POST", path, body, call{})
+	b.shadow.j.book.Config = nil // as good as any
+	if r := b.arrive().answered(answers(201, ""), nil); r != nil {
+		t.Fatalf("%+v", r)
 	}
 }
 

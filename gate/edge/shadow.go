@@ -35,7 +35,7 @@ func (w *watched) Pass(r *gate.Request, body io.Reader, length int64) (*upstream
 	case length > limit:
 		w.shadow.Requested(nil, tooLarge(limit))
 	default:
-		copied := &copiedBody{Reader: body, shadow: w.shadow, budget: w.server.budget, limit: limit}
+		copied := &copiedBody{Reader: body, whole: w.shadow.Requested, budget: w.server.budget, limit: limit}
 		defer copied.drop()
 		body = copied
 	}
@@ -93,11 +93,12 @@ func (s *Server) appendShadow(b []byte, shadow *gate.Shadow) []byte {
 	return b
 }
 
-// copiedBody copies a request's body on its way, as long as it is short enough, and
-// shows the copy to the shadow before the end of the body goes on.
+// copiedBody copies a request's body on its way, as long as that is short enough, and
+// shows the copy before the end of the body goes on.
 type copiedBody struct {
 	io.Reader
-	shadow *gate.Shadow
+	// whole is told once: of the body, or why there is no copy of it.
+	whole  func(body []byte, fault error)
 	budget *Budget
 	limit  int64
 	text   []byte
@@ -137,7 +138,7 @@ func (b *copiedBody) add(p []byte) bool {
 
 func (b *copiedBody) show(fault error) {
 	b.shown = true
-	b.shadow.Requested(b.text, fault)
+	b.whole(b.text, fault)
 	b.drop()
 }
 
@@ -183,13 +184,14 @@ type piece struct {
 	err error
 }
 
-// fill reads ahead until the end of the body, limit bytes, or the given time. What is
+// fill reads ahead until the end of the body, limit bytes, or the given time, if any. What is
 // read late is not lost: the reader gets it.
 func (a *readAhead) fill(limit int64, until time.Time) ([]byte, gate.AnswerBody) {
-	late := time.NewTimer(time.Until(until))
-	defer late.Stop()
-	if until.IsZero() {
-		late.Stop()
+	var late <-chan time.Time // never, if until is zero
+	if !until.IsZero() {
+		timer := time.NewTimer(time.Until(until))
+		defer timer.Stop()
+		late = timer.C
 	}
 	for int64(len(a.text)) < limit {
 		if len(a.text) == cap(a.text) {
@@ -209,7 +211,7 @@ func (a *readAhead) fill(limit int64, until time.Time) ([]byte, gate.AnswerBody)
 		select {
 		case p := <-under:
 			a.take(p)
-		case <-late.C:
+		case <-late:
 			a.under = under
 			return a.text, gate.BodyLate
 		}
