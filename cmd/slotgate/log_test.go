@@ -256,7 +256,7 @@ func secretRequests() (raw []string) {
 	request("POST", "/lessons/1/bookings", "X-Request-Id: SECRET2\r\n", "")                               // two keys
 	request("POST", "http://SECRET:SECRET@a/lessons/1/bookings", "", "")                                  // userinfo
 	request("POST", "/lessons/1/bookings#SECRET", "", "")                                                 // fragment
-	request("M-SEARCH", "/lessons/1/bookings", "", "")                                                      // method
+	request("M-SEARCH", "/lessons/1/bookings", "", "")                                                    // method
 	raw = append(raw,
 		"SECRET\r\n\r\n",
 		"GET / SECRET\r\nHost: SECRET\r\n\r\n",
