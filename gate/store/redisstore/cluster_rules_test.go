@@ -16,6 +16,7 @@ import (
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/testbed"
+	"github.com/slotgate/slotgate/luascripts"
 	"github.com/slotgate/slotgate/rules"
 )
 
@@ -110,6 +111,89 @@ func TestClusterRules(t *testing.T) {
 		}
 	})
 
+	// diesAfterClaim leaves a key claimed.
+	diesAfterClaim := func(t *testing.T, w *shardWorld, d *store.Decide) {
+		t.Helper()
+		if !w.mortal.call(1, func(ctx context.Context) { _, _ = w.one.Decide(ctx, d) }) {
+			t.Fatal("the gate did not die after the first step")
+		}
+		twin := w.request(1000, d.Key)
+		twin.Wait = time.Minute
+		if got := w.decide(w.other, twin); got.Verdict != decision.Twin || got.Owner != d.ID {
+			t.Fatalf("%+v, want a twin of %s: the first step is the claim", got, d.ID)
+		}
+	}
+
+	t.Run("a claim that a call left goes on under the next call of its request", func(t *testing.T) {
+		w, _ := world(t)
+		w.decide(w.one, w.request(1, "b")) // the unit
+		d := w.request(2, "a")
+		diesAfterClaim(t, w, d)
+		woken := w.one.WatchKey(d)
+		defer woken.Close()
+		if got := w.decide(w.other, d); got.Verdict != decision.SoldOut {
+			t.Fatalf("%s, want sold_out", got.Verdict)
+		}
+		select {
+		case <-woken.C():
+		case <-time.After(10 * time.Second):
+			t.Error("a twin is not told that the claim is given back")
+		}
+		if got := w.decide(w.other, w.request(3, "a")); got.Verdict != decision.SoldOut {
+			t.Errorf("%s, want sold_out: the claim is given back", got.Verdict)
+		}
+	})
+
+	t.Run("a claim that is past its lease is nobody's, not its own request's either", func(t *testing.T) {
+		w, _ := world(t)
+		w.capacity = 2
+		w.decide(w.one, w.request(1, "b"))
+		d := w.request(2, "a")
+		d.RetryUnknown = false
+		diesAfterClaim(t, w, d)
+		w.advance(d.Lease + time.Second)
+		if got := w.decide(w.other, d); got.Verdict != decision.OutcomeUnknown {
+			t.Errorf("%s, want outcome_unknown", got.Verdict)
+		}
+	})
+
+	t.Run("a failure that is settled again frees the key too", func(t *testing.T) {
+		w, _ := world(t)
+		d := w.request(1, "a")
+		refused := settling(d, w.decide(w.one, d), rules.Refused)
+		if !w.mortal.call(1, func(ctx context.Context) { _, _ = w.one.Settle(ctx, refused) }) {
+			t.Fatal("the gate did not die right after the slot's part")
+		}
+		if got := w.decide(w.other, w.request(2, "a")); got.Verdict != decision.Twin {
+			t.Fatalf("%s, want twin: the key is not settled", got.Verdict)
+		}
+		if _, err := w.other.Settle(t.Context(), refused); err != nil { // from the journal
+			t.Fatal(err)
+		}
+		if got := w.decide(w.other, w.request(3, "a")); got.Verdict != decision.Admitted {
+			t.Errorf("%s, want admitted", got.Verdict)
+		}
+	})
+
+	t.Run("a touch claims no key of a request that is settled", func(t *testing.T) {
+		w, _ := world(t)
+		d := w.request(1, "a")
+		got := w.decide(w.one, d)
+		w.settle(w.one, d, got, rules.Refused)
+		n, err := w.one.current(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := force(d, "")
+		f.Group, f.Key, f.KeyTTL = d.Group, d.Key, d.KeyTTL
+		if err := w.one.claimForced(t.Context(), n, &f, got.Hold); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.decide(w.other, w.request(2, "a")); got.Verdict != decision.Admitted {
+			t.Errorf("%s, want admitted", got.Verdict)
+		}
+	})
+
 	t.Run("a copy that comes late changes nothing", func(t *testing.T) {
 		type life struct {
 			name string
@@ -177,11 +261,12 @@ func TestClusterRules(t *testing.T) {
 				late := newLatecomers(w.one)
 				l.run(w, late)
 				before := w.state()
-				if n := late.arrive(t); n < 4 {
+				if n := late.arrive(t, func(script string) {
+					if after := w.state(); after != before {
+						t.Fatalf("after a copy of %s the store is\n%s\nand was\n%s", script, after, before)
+					}
+				}); n < 4 {
 					t.Fatalf("only %d copies", n)
-				}
-				if after := w.state(); after != before {
-					t.Errorf("the store is\n%s\nand was\n%s", after, before)
 				}
 			})
 		}
@@ -228,13 +313,21 @@ func (l *latecomers) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// arrive has the copies come, in their order, and returns how many there were.
-func (l *latecomers) arrive(t *testing.T) int {
+// arrive has the copies come, in their order, looks after each, and returns how many there
+// were.
+func (l *latecomers) arrive(t *testing.T, look func(script string)) int {
 	t.Helper()
 	for _, cmd := range l.held {
-		if err := l.store.client.Process(t.Context(), cmd); err != nil && err != redis.Nil {
-			t.Errorf("%v: %v", cmd.Args()[1], err)
+		script := fmt.Sprint(cmd.Args()[1])
+		for _, s := range luascripts.All() {
+			if s.SHA1 == script {
+				script = s.Name
+			}
 		}
+		if err := l.store.client.Process(t.Context(), cmd); err != nil && err != redis.Nil {
+			t.Errorf("%s: %v", script, err)
+		}
+		look(script)
 	}
 	return len(l.held)
 }

@@ -103,6 +103,18 @@ var subjectTests = []test{
 		f.Advance(holdTTL + moment)
 		f.admit(request(most))
 	}},
+	{"max_per_subject: a hold that is kept counts as long as it is", func(f *fixture) {
+		most := func(d *store.Decide) { d.MaxPerSubject = 1; d.Subject = "s"; d.KeepUnknown = true }
+		f.admit(request(most)) // its gate died
+		f.Advance(holdTTL + moment)
+		f.expect(decision.SubjectFull, request(most, func(d *store.Decide) { d.Slot = "lesson-2" }))
+	}},
+	{"max_per_subject: a request that the slot refuses counts nothing", func(f *fixture) {
+		most := func(d *store.Decide) { d.MaxPerSubject = 1; d.Subject = "s"; d.Capacity = 1 }
+		f.admit(request(most, withSubject("another")))
+		f.expect(decision.SoldOut, request(most))
+		f.admit(request(most, func(d *store.Decide) { d.Slot = "lesson-2" }))
+	}},
 	{"max_per_subject: an operator's release gives the subject its units back", func(f *fixture) {
 		d := request(func(d *store.Decide) { d.MaxPerSubject = 1; d.Subject = "s" })
 		f.finish(rules.Booked, d)
