@@ -47,6 +47,9 @@ func Take(fields []rules.Field, names []string) (rest []rules.Field, own []Cooki
 
 // split parts a line into what is not the gate's and what is.
 func split(line string, names []string, own []Cookie) (rest string, _ []Cookie) {
+	if !slices.ContainsFunc(names, func(base string) bool { return strings.Contains(line, base) }) {
+		return line, own
+	}
 	before := len(own)
 	var kept []string
 	for pair := range strings.SplitSeq(line, ";") {

@@ -56,6 +56,14 @@ func TestOwnCookiesAreTakenOff(t *testing.T) {
 	}
 }
 
+// TestOthersCookiesCostNothing: every request that passes goes this way.
+func TestOthersCookiesCostNothing(t *testing.T) {
+	sent, names := fields("Host: a", "Cookie: session=abc; theme=dark; _ga=GA1.2.3.4"), []string{"sg_rid"}
+	if n := testing.AllocsPerRun(100, func() { Take(sent, names) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func TestCookiesAsBrowsersReadThem(t *testing.T) {
 	for _, row := range []struct {
 		name   string
