@@ -5,7 +5,8 @@
 //	settle (one store call) → answer
 //
 // with side rooms for waiting (a twin is running, the slot is full of requests)
-// and for going on without the store. It knows neither fasthttp nor Redis: the
+// and for going on without the store. A request of a rule in shadow does not go this
+// way: it passes the gate by, and Shadow goes beside it. It knows neither fasthttp nor Redis: the
 // edge hands in a Request and writes the Reply, the Backend forwards, the
 // store.Store decides.
 //
