@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/testbed"
 	"github.com/slotgate/slotgate/luascripts"
@@ -227,13 +228,40 @@ func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// A settlement that could not tell its pool has failed, and does so when it is made again.
-func TestClusterASettlementTellsItsPoolInTheEnd(t *testing.T) {
+// failingAt opens a store that fails at a script as long as it is told to.
+func failingAt(t *testing.T, script *luascripts.Script) (*Store, *failing) {
 	s := openStore(t, "", onCluster(testbed.Cluster(t)))
 	atRest(s)
-	away := &failing{script: luascripts.Note}
+	away := &failing{script: script}
 	s.client.AddHook(away)
 	s.fresh.AddHook(away)
+	return s, away
+}
+
+// A touch that could not claim its keys has failed, and does so when it is made again.
+func TestClusterATouchClaimsItsKeysInTheEnd(t *testing.T) {
+	s, away := failingAt(t, luascripts.ClaimForced)
+	d := booking(1)
+	d.Key, d.MaxPerSubject = "key", 0
+	f := force(d, "")
+	away.now.Store(true)
+	if err := touch(s, d, "gate", f); err == nil {
+		t.Error("touched though the key is not claimed")
+	}
+	away.now.Store(false)
+	if err := touch(s, d, "gate", f); err != nil {
+		t.Fatal(err)
+	}
+	twin := *d
+	twin.ID = booking(2).ID
+	if got, err := s.Decide(t.Context(), &twin); err != nil || got.Verdict != decision.Twin || got.Owner != d.ID {
+		t.Errorf("%+v, %v; want a twin of %s", got, err, d.ID)
+	}
+}
+
+// A settlement that could not tell its pool has failed, and does so when it is made again.
+func TestClusterASettlementTellsItsPoolInTheEnd(t *testing.T) {
+	s, away := failingAt(t, luascripts.Note)
 	d := booking(1)
 	d.Subject, d.MaxPerSubject = "student", 1
 	got, err := admitted(s, d)
@@ -245,8 +273,9 @@ func TestClusterASettlementTellsItsPoolInTheEnd(t *testing.T) {
 		t.Errorf("settled %+v though the pool does not know", settled)
 	}
 	away.now.Store(false)
-	if _, err := s.Settle(t.Context(), settling(d, got, rules.Refused)); err != nil {
-		t.Fatal(err)
+	settled, err := s.Settle(t.Context(), settling(d, got, rules.Refused))
+	if err != nil || !settled.Applied || settled.Hold != decision.Released {
+		t.Errorf("settled %+v, %v; want what the first found", settled, err)
 	}
 	next := booking(2)
 	next.Subject, next.MaxPerSubject, next.Slot = "student", 1, "another"

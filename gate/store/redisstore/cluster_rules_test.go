@@ -185,7 +185,6 @@ func TestClusterRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := force(d, "")
-		f.Group, f.Key, f.KeyTTL = d.Group, d.Key, d.KeyTTL
 		if err := w.one.claimForced(t.Context(), n, &f, got.Hold); err != nil {
 			t.Fatal(err)
 		}

@@ -343,26 +343,31 @@ func TestClusterGateDiesBetweenTwoSteps(t *testing.T) {
 		})
 	}
 
-	dieIn("a settle made again", func(w *shardWorld, step int, id *int) bool {
-		d := w.request(*id, "a")
-		got := w.decide(w.one, d)
-		s := settling(d, got, w.forward(d))
-		s.Reference = "booking 7"
-		died := tell(w, step, s)
-		// The gate's journal outlives it.
-		if _, err := w.other.Settle(context.Background(), s); err != nil {
-			w.Fatal(err)
-		}
-		*id++
-		if replay := w.decide(w.other, w.request(*id, "a")); replay.Verdict != decision.Replay || string(replay.Answer) != string(s.Answer) {
-			w.Errorf("%s %q, want the answer replayed", replay.Verdict, replay.Answer)
-		}
-		if slot, hold, err := w.other.Find(context.Background(), d.Pool, "booking 7"); err != nil || slot != d.Slot || hold != got.Hold {
-			w.Errorf("the reference stands for %q %q, %v", slot, hold, err)
-		}
-		w.atRest(id, "a")
-		return died
-	})
+	for name, seen := range map[string]bool{"a settle made again": true, "a settle of a booking never seen made again": false} {
+		dieIn(name, func(w *shardWorld, step int, id *int) bool {
+			d := w.request(*id, "a")
+			got := store.Decided{Hold: d.ID}
+			if seen {
+				got = w.decide(w.one, d)
+			}
+			s := settling(d, got, w.forward(d))
+			s.Reference = "booking 7"
+			died := tell(w, step, s)
+			// The gate's journal outlives it.
+			if _, err := w.other.Settle(context.Background(), s); err != nil {
+				w.Fatal(err)
+			}
+			*id++
+			if replay := w.decide(w.other, w.request(*id, "a")); replay.Verdict != decision.Replay || string(replay.Answer) != string(s.Answer) {
+				w.Errorf("%s %q, want the answer replayed", replay.Verdict, replay.Answer)
+			}
+			if slot, hold, err := w.other.Find(context.Background(), d.Pool, "booking 7"); err != nil || slot != d.Slot || hold != got.Hold {
+				w.Errorf("the reference stands for %q %q, %v", slot, hold, err)
+			}
+			w.atRest(id, "a")
+			return died
+		})
+	}
 
 	dieIn("touch", func(w *shardWorld, step int, id *int) bool {
 		d := w.request(*id, "a")

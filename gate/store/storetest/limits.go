@@ -14,6 +14,18 @@ func perMinute(burst int) store.Limit { return store.Limit{Count: 1, Per: time.M
 
 // limitTests are decide's steps 5 and 10.
 var limitTests = []test{
+	{"a decide that is made again is charged once, with a key or without", func(f *fixture) {
+		for _, key := range []string{"", "k"} {
+			limited := func(d *store.Decide) {
+				d.SubjectLimit, d.Subject, d.Slot, d.Capacity = perMinute(2), "s"+key, "slot "+key, 9
+			}
+			d := request(withKey(key), limited)
+			f.admit(d)
+			f.admit(d)
+			f.admit(request(limited))
+			f.expect(decision.LimitedSubject, request(limited))
+		}
+	}},
 	{"subject: a burst, then one more with every refill", func(f *fixture) {
 		d := request(withSubject("s"), withCapacity(99), func(d *store.Decide) { d.SubjectLimit = perMinute(3) })
 		for i := range 3 {
