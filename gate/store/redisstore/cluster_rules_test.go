@@ -175,6 +175,25 @@ func TestClusterRules(t *testing.T) {
 		}
 	})
 
+	t.Run("a booking that is settled again completes the key, though a retry owns it", func(t *testing.T) {
+		w, _ := world(t)
+		d := w.request(1, "a")
+		booked := settling(d, w.decide(w.one, d), w.forward(d))
+		w.advance(d.Lease + time.Second)
+		if got := w.decide(w.other, w.request(2, "a")); got.Verdict != decision.Admitted || !got.Adopted {
+			t.Fatalf("%+v, want an adoption", got)
+		}
+		if !w.mortal.call(1, func(ctx context.Context) { _, _ = w.one.Settle(ctx, booked) }) || !w.confirmed(d) {
+			t.Fatal("the gate did not die right after the slot's part")
+		}
+		if _, err := w.other.Settle(t.Context(), booked); err != nil { // from the journal
+			t.Fatal(err)
+		}
+		if got := w.decide(w.other, w.request(3, "a")); got.Verdict != decision.Replay || string(got.Answer) != string(booked.Answer) {
+			t.Errorf("%s %q, want the answer replayed", got.Verdict, got.Answer)
+		}
+	})
+
 	t.Run("a touch claims no key of a request that is settled", func(t *testing.T) {
 		w, _ := world(t)
 		d := w.request(1, "a")
