@@ -1,11 +1,3 @@
-// Package storetest holds every store to the contract in the package
-// documentation of gate/store.
-//
-// Run is one subtest for each sentence of it, named after the design's rule.
-// RunModel compares a store with a small reference model over random histories.
-// Both move the store's clock through the harness and never sleep, so that a
-// store may sit on real time as long as Advance adds to it: no check is closer
-// than three seconds to the moment when its answer changes.
 package storetest
 
 import (
