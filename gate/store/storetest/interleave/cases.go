@@ -106,6 +106,7 @@ func LargeStepwise() []Case {
 func LargeFragiles() []Case {
 	return []Case{
 		&Outages{Name: "emptied", Requests: 2, Capacity: 1, Emptied: true},
+		&Outages{Name: "a replica behind", Requests: 2, Capacity: 1, Behind: true},
 	}
 }
 
