@@ -107,6 +107,7 @@ func LargeFragiles() []Case {
 	return []Case{
 		&Outages{Name: "emptied", Requests: 2, Capacity: 1, Emptied: true},
 		&Outages{Name: "a replica behind", Requests: 2, Capacity: 1, Behind: true},
+		&Outages{Name: "away or emptied", Requests: 2, Capacity: 1, Away: true, Emptied: true},
 	}
 }
 
