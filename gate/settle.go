@@ -71,7 +71,7 @@ func (g *Gate) noteFailure(err error) (maybe bool) {
 		g.meter.StoreError(string(failure.Kind))
 		maybe = failure.Maybe
 	}
-	g.back.Failed()
+	g.back.Failed(err)
 	return maybe
 }
 

@@ -123,9 +123,9 @@ func (r *Recovery) Ready() bool {
 	return r.phase.Load() == normal
 }
 
-// Failed is told of every failed store call. Once the breaker has opened, the gate
-// goes on without the store until Recovery has brought it back.
-func (r *Recovery) Failed() {
+// Failed is told of every failed store call, and how it failed. Once the breaker has
+// opened, the gate goes on without the store until Recovery has brought it back.
+func (r *Recovery) Failed(err error) {
 	if r.guard.State() != 2 || r.phase.Load() != normal {
 		return
 	}
@@ -139,7 +139,7 @@ func (r *Recovery) Failed() {
 	r.flushing = false
 	r.tail.freeze()
 	r.enter(away)
-	r.log.Warn("the store does not answer: going on without it", "outage", r.outage)
+	r.log.Warn("the store does not answer: going on without it", "outage", r.outage, "err", err)
 	r.nudge()
 }
 

@@ -118,8 +118,8 @@ func out(t *testing.T) (*Recovery, *diary) {
 		r.Close()
 	})
 	for range breaker.Failures {
-		_, _ = g.Decide(t.Context(), nil)
-		r.Failed()
+		_, err := g.Decide(t.Context(), nil)
+		r.Failed(err)
 	}
 	if !r.Away() || r.Ready() {
 		t.Fatal("not away although the breaker is open")
@@ -321,8 +321,8 @@ func TestOneFailedCallIsNoOutageButIsMadeGood(t *testing.T) {
 		r := NewRecovery(g, slog.New(slog.DiscardHandler))
 		b := NewBacklog(r.Settle, func(*store.Settle, store.Settled) {}, slog.New(slog.DiscardHandler))
 		r.Start(b)
-		_, _ = g.Decide(t.Context(), nil)
-		r.Failed()
+		_, err := g.Decide(t.Context(), nil)
+		r.Failed(err)
 		if r.Away() {
 			t.Fatal("away after one failure")
 		}

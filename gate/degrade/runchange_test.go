@@ -39,7 +39,7 @@ func admitted(r *Recovery, slot, id string) *Passing {
 func answered(r *Recovery, p *Passing, outcome rules.Outcome) {
 	s := &store.Settle{ID: p.forced.ID, Hold: p.forced.ID, Pool: "p", Slot: p.name.slot, Outcome: outcome}
 	if _, err := r.guard.Settle(context.Background(), s); err != nil {
-		r.Failed()
+		r.Failed(err)
 		r.backlog.Add(s)
 	} else {
 		r.Took(s)
@@ -125,8 +125,8 @@ func TestAStoreThatComesBackFromAnOutageWithOtherData(t *testing.T) {
 		running := admitted(r, "1", "running")
 		s.set(true)
 		for range breaker.Failures {
-			_, _ = r.guard.Decide(t.Context(), nil)
-			r.Failed()
+			_, err := r.guard.Decide(t.Context(), nil)
+			r.Failed(err)
 		}
 		time.Sleep(time.Hour) // in which nothing grows old
 		passed := settled("passed", rules.Booked)
