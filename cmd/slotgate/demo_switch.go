@@ -49,6 +49,10 @@ func reach2[T, U any](s *switchedStore, op string, call func() (T, U, error)) (t
 	return t, u, err
 }
 
+func (s *switchedStore) Secret(ctx context.Context, purpose string) ([32]byte, error) {
+	return reach(s, "secret", func() ([32]byte, error) { return s.Store.Secret(ctx, purpose) })
+}
+
 func (s *switchedStore) Decide(ctx context.Context, d *store.Decide) (store.Decided, error) {
 	return reach(s, "decide", func() (store.Decided, error) { return s.Store.Decide(ctx, d) })
 }

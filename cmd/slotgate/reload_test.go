@@ -248,7 +248,7 @@ func TestManyReloadsUnderLoad(t *testing.T) {
 	}))
 	t.Cleanup(backend.Close)
 	r := startReloadable(t, backend.URL+"\", timeout: \"5m")
-	r.log.forget = true
+	r.log.forget.Store(true)
 	svc := make(chan error, 1)
 	go func() { // under way all the time, and answered in the end
 		status, decision := r.bookErr("5", "slow")

@@ -154,8 +154,9 @@ func (s *sale) student(n int, o order) {
 		time.Sleep(again)
 	}
 	if n%secondTab == 3 {
-		o.key += "-second"
-		s.ask(1-gate, o)
+		second := o // the others may still send the first
+		second.key += "-second"
+		s.ask(1-gate, second)
 	}
 	others.Wait()
 }
