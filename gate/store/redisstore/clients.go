@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -63,7 +64,8 @@ func (o Options) freshPool() int { return max(1, o.PoolSize/4) }
 func (o Options) cluster(size int) *redis.ClusterOptions {
 	direct := o.direct(size)
 	return &redis.ClusterOptions{
-		Addrs:    o.Addresses,
+		// Each client appends the nodes that it finds to this: none may find room there.
+		Addrs:    slices.Clip(slices.Clone(o.Addresses)),
 		Username: direct.Username, Password: direct.Password, Dialer: direct.Dialer,
 		// Redirections only: scripts opt out of the rest (type once).
 		MaxRedirects: 3, MinRetryBackoff: 5 * time.Millisecond, MaxRetryBackoff: 20 * time.Millisecond,

@@ -30,3 +30,13 @@ func TestHoweverOftenADialFailedTheNextCallDials(t *testing.T) {
 		}
 	}
 }
+
+// The clients of a cluster grow the list of its nodes, each its own.
+func TestClientsOfAClusterShareNoList(t *testing.T) {
+	o := Options{Addresses: append(make([]string, 0, 8), "127.0.0.1:1")}
+	one, other := o.cluster(1).Addrs, o.cluster(1).Addrs
+	one, other = append(one, "one"), append(other, "other")
+	if one[1] != "one" || other[1] != "other" {
+		t.Errorf("%q and %q", one, other)
+	}
+}
