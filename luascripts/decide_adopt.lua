@@ -28,9 +28,15 @@ local function adopt(d, r, s, h)
 end
 
 -- The hold that the request's key goes under: "gone" (H22) or "booked" (H21), or there
--- is a verdict.
+-- is a verdict. On a cluster a key may name an attempt that went on under a hold of its
+-- subject, and died before it could say which.
 local function decide_under(d, r, s)
   local h = slot_hold(s, d.under)
+  local attempt = not h and not s.k.index and slot_get(s, 't:' .. d.under)
+  if attempt then
+    h = slot_hold(s, attempt)
+    if d.max_per_subject > 0 and d.subject ~= '' then pool_tell(s, d.under, d.subject, 0, COPY_WINDOW) end
+  end
   if not h or hold_is_finished(h) then
     if not d.pool_subject and d.max_per_subject > 0 and d.subject ~= '' then
       pool_tell(s, d.under, d.subject, 0, COPY_WINDOW)

@@ -39,7 +39,9 @@ func (r *RedisServer) SetUser(line string) {
 // follow; cached scripts stay.
 func (r *RedisServer) Flush() {
 	r.t.Helper()
-	if err := r.do("FLUSHALL").Err(); err != nil {
+	// A master that a failover has just made waits for replicas, where it must have some.
+	err := await(nil, func() error { return r.do("FLUSHALL").Err() })
+	if err != nil {
 		r.t.Fatalf("testbed: FLUSHALL at %s: %v", r.Addr(), err)
 	}
 }

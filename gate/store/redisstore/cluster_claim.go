@@ -86,11 +86,11 @@ func (p *decideSteps) record() string {
 	return p.keys.KeyRecord(p.names.key(p.d.Group, p.d.Partition, p.d.Key))
 }
 
-// renewClaim writes the request's own id as a new hold into the claim, before that hold is
-// taken (H22).
-func (p *decideSteps) renewClaim(ctx context.Context) error {
+// moveClaim writes a hold into the claim: the request's own id as a new one, before that is
+// taken (H22), or the hold of its subject that it goes on under.
+func (p *decideSteps) moveClaim(ctx context.Context, hold string) error {
 	c := p.claimed
-	raw, err := p.run(ctx, &call{op: "decide", script: luascripts.ClaimHold, keys: []string{c.record}, args: []any{p.d.ID, c.call, p.d.ID}})
+	raw, err := p.run(ctx, &call{op: "decide", script: luascripts.ClaimHold, keys: []string{c.record}, args: []any{p.d.ID, c.call, hold}})
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (p *decideSteps) renewClaim(ctx context.Context) error {
 		p.claimed = nil
 		return errClaimLost
 	}
-	c.hold = p.d.ID
+	c.hold = hold
 	return nil
 }
 

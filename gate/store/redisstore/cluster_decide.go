@@ -203,6 +203,10 @@ func (p *decideSteps) admit(ctx context.Context) (*store.Decided, error) {
 		for _, r := range p.reserved {
 			p.unreserve(ctx, r)
 		}
+		if p.claimed != nil {
+			// A claim that could not be moved leads there by way of the attempt (decide_adopt.lua).
+			_ = p.moveClaim(ctx, decided.Hold)
+		}
 	}
 	return decided, nil
 }
@@ -223,7 +227,7 @@ func (p *decideSteps) adopt(ctx context.Context) (*store.Decided, error) {
 		return p.completeBooked(ctx, decided)
 	case "hold_gone":
 		p.looked, p.reserved = decided, nil // the note has taken it out of the pool
-		return nil, p.renewClaim(ctx)
+		return nil, p.moveClaim(ctx, p.d.ID)
 	}
 	p.reserved = nil // its hold counts as the slot has told
 	return decided, nil

@@ -170,6 +170,25 @@ var keyTests = []test{
 			f.Fatalf("the replay changed to %q", replay.Answer)
 		}
 	}},
+	{"H21: a hold that went on for its subject under another key is that key's, too", func(f *fixture) {
+		first := request(withKey("k"), withSubject("s"), retrying, onePerSubject)
+		got := f.admit(first)
+		f.Advance(lease + moment)
+		second := again(first, withKey("its own"))
+		adopted := f.admit(second)
+		if !adopted.Adopted || adopted.Hold != got.Hold {
+			f.Fatalf("went on under %+v, want %s", adopted, got.Hold)
+		}
+		f.settle(first, got, rules.Booked) // the other key is not touched
+		f.Advance(lease + moment)          // its owner died
+		for range 2 {
+			if replay := f.expect(decision.Replay, again(second)); len(replay.Answer) != 0 {
+				f.Fatalf("replayed %q, want an answer without body", replay.Answer)
+			}
+		}
+		f.settle(second, adopted, rules.Duplicate)
+		f.units(first, 1, 0)
+	}},
 	{"H22: a key whose hold lapsed gets a new hold under the new id", func(f *fixture) {
 		d := request(withKey("k"), retrying)
 		got := f.admit(d)

@@ -311,6 +311,33 @@ func TestALookMayCountASeatTwice(t *testing.T) {
 	}
 }
 
+// TestACancelledBookingIsToldAgain: after a store forgot, one gate tells it of a booking and
+// another, a moment later, of its cancellation.
+func TestACancelledBookingIsToldAgain(t *testing.T) {
+	p := patience{hold: time.Second, look: time.Second}
+	forgot := p
+	forgot.forgot = []window{{100 * time.Millisecond, 200 * time.Millisecond}}
+	for name, refused := range map[string]func(s *scene, at int){
+		"the student has it":    func(s *scene, at int) { s.add(at, at+10, book, "ann", duplicate) },
+		"nothing is left of it": func(s *scene, at int) { s.add(at, at+10, book, "bob", soldOut) },
+	} {
+		var s scene
+		s.add(0, 10, book, "ann", booked)
+		s.add(20, 30, cancel, "ann", cancelled)
+		refused(&s, 150)
+		if got := check(t, one, forgot, s); got != porcupine.Ok {
+			t.Errorf("%s, while the gates tell the store again: %s", name, got)
+		}
+		if got := check(t, one, p, s); got != porcupine.Illegal {
+			t.Errorf("%s, of a store that forgot nothing: %s", name, got)
+		}
+		refused(&s, 300)
+		if got := check(t, one, forgot, s); got != porcupine.Illegal {
+			t.Errorf("%s, when they are done: %s", name, got)
+		}
+	}
+}
+
 // TestManyUnknowns: a history with more unknown outcomes than a storm should have is
 // still judged, for what is right and for what is not.
 func TestManyUnknowns(t *testing.T) {

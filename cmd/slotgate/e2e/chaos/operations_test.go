@@ -27,6 +27,10 @@ type patience struct {
 	// troubles are when the store, or what lies before it, did not work. What was
 	// settled then may be known to nobody until the end of the storm.
 	troubles []window
+	// forgot are when the store may have lost what it had: each gate tells it again what it
+	// settled lately, for itself. Where one told it of a booking, it stands until the other
+	// has told it of its cancellation.
+	forgot []window
 }
 
 // belief is a time in which the gate may take a student for one who has a seat.
@@ -57,6 +61,13 @@ func (p patience) beliefs(calls []call, student func(call) int) (list []belief) 
 			b.twice = max(c.ended+p.twice, b.to)
 		}
 		list = append(list, b)
+		if c.action == cancel {
+			for _, w := range p.forgot {
+				if c.ended < w.to {
+					list = append(list, belief{window: w, student: b.student, booked: true})
+				}
+			}
+		}
 	}
 	return list
 }

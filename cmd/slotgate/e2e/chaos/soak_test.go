@@ -60,11 +60,12 @@ const (
 // footprint is what a gate takes at rest.
 type footprint struct {
 	rss        int64 // bytes
+	heap       int64 // bytes of what is alive, and of garbage that is not collected yet
 	goroutines int
 }
 
 func (f footprint) String() string {
-	return fmt.Sprintf("%.1f MiB, %d goroutines", float64(f.rss)/(1<<20), f.goroutines)
+	return fmt.Sprintf("%.1f MiB, %.1f of them heap, %d goroutines", float64(f.rss)/(1<<20), float64(f.heap)/(1<<20), f.goroutines)
 }
 
 // soak carries out storms with the faults and clients of successive seeds, all under
@@ -80,6 +81,9 @@ func soak(t *testing.T, s setup, seed uint64, length time.Duration) {
 		a.run(t, p, 1+round*lessons)
 		if t.Failed() {
 			t.Fatalf("round %d, after %v", round, time.Since(began).Round(time.Second))
+		}
+		if round%10 == 9 {
+			t.Logf("round %d, after %v: %v, %v", round, time.Since(began).Round(time.Second), a.footprint(0), a.footprint(1))
 		}
 		if round+1 == warm {
 			for i := range before {
@@ -102,7 +106,8 @@ func soak(t *testing.T, s setup, seed uint64, length time.Duration) {
 // footprint of a gate at this moment.
 func (a *arena) footprint(i int) footprint {
 	a.t.Helper()
-	return footprint{a.gate(i).RSS(), int(a.gate(i).Metric("go_goroutines"))}
+	gate := a.gate(i)
+	return footprint{gate.RSS(), int64(gate.Metric("go_memstats_heap_alloc_bytes")), int(gate.Metric("go_goroutines"))}
 }
 
 // quiet is the time that a gate is given to end what belongs to requests that are over.

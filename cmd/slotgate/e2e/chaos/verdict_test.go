@@ -109,6 +109,9 @@ func (s *storm) judgeOrder(calls []call, terms terms) {
 			p.troubles = append(p.troubles, window{c.began, c.ended + aftermath})
 		}
 	}
+	if s.nemesis.forgot {
+		p.forgot = s.nemesis.troubles
+	}
 	if s.nemesis.forgot && s.nemesis.restarted {
 		// Bookings are told again to a store that came back empty, by a gate that never
 		// heard of their cancellation: the one that did has been restarted.
