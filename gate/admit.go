@@ -51,21 +51,12 @@ func (j *journey) admit() (*grant, *Reply) {
 			d.Line = true // told if it is a replay or a twin; takes nothing
 		}
 		asked, run := time.Now(), j.gate.back.Run()
-		step := j.step("decide")
-		decided, err := j.store().Decide(context.Background(), &d)
-		step.End(err != nil)
+		decided, err := j.ask(&d)
 		if err != nil {
 			if reply := j.goOn(&d, wait, err); reply != nil {
 				return nil, reply
 			}
 			continue
-		}
-		if j.outage == nil {
-			j.gate.local.Learn(d.Pool, d.Slot, decided.Left)
-		}
-		if len(decided.Limits) > 0 {
-			j.noteLimits(decided.Limits)
-			d.Charged = true
 		}
 		switch decided.Verdict {
 		case decision.Admitted:
@@ -124,6 +115,24 @@ func (j *journey) admit() (*grant, *Reply) {
 			return nil, j.refuseVerdict(&decided)
 		}
 	}
+}
+
+// ask makes one decide, and notes what the answer tells beside its verdict.
+func (j *journey) ask(d *store.Decide) (store.Decided, error) {
+	step := j.step("decide")
+	decided, err := j.store().Decide(context.Background(), d)
+	step.End(err != nil)
+	if err != nil {
+		return store.Decided{}, err
+	}
+	if j.outage == nil {
+		j.gate.local.Learn(d.Pool, d.Slot, decided.Left)
+	}
+	if len(decided.Limits) > 0 {
+		j.noteLimits(decided.Limits)
+		d.Charged = true
+	}
+	return decided, nil
 }
 
 // question fills in what is particular to this request.

@@ -86,7 +86,7 @@ func (c *RedisCluster) join() error {
 	}
 	for i, replica := range c.nodes[shards:] {
 		// It must have heard of its master first.
-		err := await(nil, func() error { return replica.do("CLUSTER", "REPLICATE", c.ids[i]).Err() })
+		err := await(func() error { return replica.do("CLUSTER", "REPLICATE", c.ids[i]).Err() })
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (c *RedisCluster) index(node *RedisServer) int { return slices.Index(c.node
 // of them owns each slot, and every other of them replicates its partner.
 func (c *RedisCluster) AwaitReady() {
 	c.t.Helper()
-	if err := await(nil, c.ready); err != nil {
+	if err := await(c.ready); err != nil {
 		c.t.Fatalf("testbed: the Cluster is not ready: %v", err)
 	}
 }
@@ -182,7 +182,7 @@ func (c *RedisCluster) Failover(old *RedisServer) *RedisServer {
 	// A replica that has not got its votes after five seconds forgets the order.
 	const patience = 6 * time.Second
 	var ordered time.Time
-	err := await(nil, func() error {
+	err := await(func() error {
 		err := c.succeeded(old)
 		if err != nil && time.Since(ordered) > patience {
 			ordered = time.Now()
@@ -202,7 +202,7 @@ func (c *RedisCluster) Failover(old *RedisServer) *RedisServer {
 // all nodes in reach agree on that.
 func (c *RedisCluster) AwaitFailover(old *RedisServer) *RedisServer {
 	c.t.Helper()
-	if err := await(nil, func() error { return c.succeeded(old) }); err != nil {
+	if err := await(func() error { return c.succeeded(old) }); err != nil {
 		c.t.Fatalf("testbed: failover from %s: %v", old.Addr(), err)
 	}
 	return c.Partner(old)

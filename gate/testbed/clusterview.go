@@ -69,7 +69,7 @@ func slotRange(word string) (first, last int, err error) {
 func (c *RedisCluster) owners() *[slots]*RedisServer {
 	c.t.Helper()
 	var owners *[slots]*RedisServer
-	err := await(nil, func() error {
+	err := await(func() error {
 		var best [slots]claim
 		for _, node := range c.nodes {
 			if !node.Running() {

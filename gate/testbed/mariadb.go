@@ -52,13 +52,13 @@ func (d *MariaDBDatabase) URL() string {
 }
 
 // PID returns the process id of the server, which other tests may share.
-func (d *MariaDBDatabase) PID() int { return d.server.child.pid }
+func (d *MariaDBDatabase) PID() int { return d.server.child.PID }
 
 // Freeze returns once the server has stopped, for all who share it: it accepts
 // connections and answers nothing until Resume.
 func (d *MariaDBDatabase) Freeze() {
 	d.t.Helper()
-	if err := d.server.child.freeze(); err != nil {
+	if err := d.server.child.Freeze(); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -66,7 +66,7 @@ func (d *MariaDBDatabase) Freeze() {
 // Resume ends Freeze.
 func (d *MariaDBDatabase) Resume() {
 	d.t.Helper()
-	if err := d.server.child.resume(); err != nil {
+	if err := d.server.child.Resume(); err != nil {
 		d.t.Fatal(err)
 	}
 }

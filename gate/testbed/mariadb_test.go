@@ -76,7 +76,7 @@ func TestMariaDBServerLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid, folder := server.child.pid, server.folder
+	pid, folder := server.child.PID, server.folder
 	if err := connectMariaDB(t, server.dsn("mysql")).PingContext(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/slotgate/slotgate/gate/testbed/child"
 )
 
 const installMariaDB = "testbed: MariaDB is not installed; run: apt-get install -y mariadb-server"
@@ -18,7 +20,7 @@ const installMariaDB = "testbed: MariaDB is not installed; run: apt-get install 
 type mariadbServer struct {
 	folder string
 	port   int
-	child  *process
+	child  *child.Process
 }
 
 func startMariaDB() (*mariadbServer, error) {
@@ -61,13 +63,13 @@ func (s *mariadbServer) start(install, server string, account *syscall.Credentia
 	}
 
 	// With this method root has an empty password, from the loopback only.
-	if err := runProcess(command(install, "--auth-root-authentication-method=normal", "--skip-test-db")); err != nil {
+	if err := child.Run(command(install, "--auth-root-authentication-method=normal", "--skip-test-db")); err != nil {
 		return err
 	}
 
 	return onFreePort(func(port int) (err error) {
 		s.port = port
-		s.child, err = startProcess(command(server, "--bind-address=127.0.0.1", "--port="+strconv.Itoa(port),
+		s.child, err = startChild(command(server, "--bind-address=127.0.0.1", "--port="+strconv.Itoa(port),
 			"--socket="+filepath.Join(s.folder, "socket"), "--pid-file="+filepath.Join(s.folder, "pid"),
 			"--max-connections=200", "--character-set-server=utf8mb4", "--skip-log-bin",
 			"--key-buffer-size=1M", "--aria-pagecache-buffer-size=1M", "--performance-schema=OFF",
@@ -75,7 +77,7 @@ func (s *mariadbServer) start(install, server string, account *syscall.Credentia
 		if err != nil {
 			return err
 		}
-		return s.child.awaitReady(s.ping)
+		return awaitReady(s.child, s.ping)
 	})
 }
 
@@ -122,7 +124,7 @@ func (s *mariadbServer) execute(statement string) error {
 // stop kills the server, which has nothing to save, and removes its folder.
 func (s *mariadbServer) stop() {
 	if s.child != nil {
-		s.child.end(syscall.SIGKILL, 10*time.Second)
+		s.child.End(syscall.SIGKILL, 10*time.Second)
 	}
 	os.RemoveAll(s.folder)
 }

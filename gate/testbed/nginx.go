@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/slotgate/slotgate/gate/testbed/child"
 )
 
 // NginxServer is an nginx that belongs to one test.
@@ -18,7 +20,7 @@ type NginxServer struct {
 	binary string
 	dir    string
 	port   int
-	child  *process
+	child  *child.Process
 }
 
 // nginxConfig is the reverse proxy of nginx's own documentation: pooled
@@ -63,7 +65,7 @@ func Nginx(t testing.TB, backend string) *NginxServer {
 	n := &NginxServer{binary: binary, dir: t.TempDir()}
 	t.Cleanup(func() {
 		if n.child != nil {
-			n.child.end(syscall.SIGTERM, 10*time.Second)
+			n.child.End(syscall.SIGTERM, 10*time.Second)
 		}
 	})
 	if err := n.start(backend); err != nil {
@@ -79,10 +81,10 @@ func (n *NginxServer) start(backend string) error {
 		if err := os.WriteFile(file, fmt.Appendf(nil, nginxConfig, n.dir, backend, n.port), 0o600); err != nil {
 			return fmt.Errorf("testbed: nginx: %w", err)
 		}
-		if n.child, err = startProcess(exec.Command(n.binary, "-c", file), syscall.SIGKILL); err != nil {
+		if n.child, err = startChild(exec.Command(n.binary, "-c", file), syscall.SIGKILL); err != nil {
 			return err
 		}
-		return n.child.awaitReady(n.ping)
+		return awaitReady(n.child, n.ping)
 	})
 }
 

@@ -16,7 +16,7 @@ func TestNginxProxiesAndEndsWithItsTest(t *testing.T) {
 	var pid int
 	t.Run("life", func(t *testing.T) {
 		server := Nginx(t, strings.TrimPrefix(backend.URL, "http://"))
-		pid = server.child.pid
+		pid = server.child.PID
 		resp, err := http.Get("http://" + server.Addr() + "/a%2Fb/../c")
 		if err != nil {
 			t.Fatal(err)
@@ -27,8 +27,8 @@ func TestNginxProxiesAndEndsWithItsTest(t *testing.T) {
 			t.Errorf("the backend got %q (%v), want %q", body, err, want)
 		}
 		version, err := server.Version()
-		if err != nil || !strings.HasPrefix(version, "nginx/") || server.child.output.String() != "" {
-			t.Errorf("version %q (%v), printed %q", version, err, server.child.output)
+		if err != nil || !strings.HasPrefix(version, "nginx/") || server.child.Printed() != "" {
+			t.Errorf("version %q (%v), printed %q", version, err, server.child.Printed())
 		}
 		http.DefaultClient.CloseIdleConnections()
 	})

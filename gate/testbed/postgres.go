@@ -47,7 +47,7 @@ func Postgres(t testing.TB) *PostgresDatabase {
 func (d *PostgresDatabase) DSN() string { return d.server.dsn(d.name) }
 
 // PID returns the process id of the server, which other tests may share.
-func (d *PostgresDatabase) PID() int { return d.server.child.pid }
+func (d *PostgresDatabase) PID() int { return d.server.child.PID }
 
 // databases numbers the databases of all servers of this process.
 var databases atomic.Int64

@@ -55,7 +55,7 @@ func TestPostgresServerLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid, folder := server.child.pid, server.folder
+	pid, folder := server.child.PID, server.folder
 	if err := connect(t, server.dsn("postgres")).PingContext(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -89,7 +89,7 @@ func TestSharedPostgresStartsOnceAndStopsWithTheTests(t *testing.T) {
 		if err != nil || !shared || first != second {
 			t.Errorf("the second call gives another server (%v)", err)
 		}
-		pid = first.child.pid
+		pid = first.child.PID
 		return 7
 	})}.Run()
 	if code != 7 {

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/slotgate/slotgate/gate/testbed/child"
 )
 
 const installPostgres = "testbed: PostgreSQL is not installed; run: apt-get install -y postgresql"
@@ -21,7 +23,7 @@ const installPostgres = "testbed: PostgreSQL is not installed; run: apt-get inst
 type postgresServer struct {
 	folder string
 	port   int
-	child  *process
+	child  *child.Process
 }
 
 func startPostgres() (*postgresServer, error) {
@@ -55,7 +57,7 @@ func (s *postgresServer) start(programs string, account *syscall.Credential) err
 	}
 
 	data := filepath.Join(s.folder, "data")
-	err := runProcess(command("initdb", "--pgdata", data, "--username", "postgres",
+	err := child.Run(command("initdb", "--pgdata", data, "--username", "postgres",
 		"--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync"))
 	if err != nil {
 		return err
@@ -65,7 +67,7 @@ func (s *postgresServer) start(programs string, account *syscall.Credential) err
 		s.port = port
 		// SIGQUIT is the immediate shutdown. Unlike SIGKILL it leaves no
 		// shared memory behind.
-		s.child, err = startProcess(command("postgres", "-D", data,
+		s.child, err = startChild(command("postgres", "-D", data,
 			"-c", "listen_addresses=127.0.0.1", "-c", "port="+strconv.Itoa(port),
 			"-c", "unix_socket_directories=", "-c", "max_connections=200",
 			"-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off",
@@ -73,7 +75,7 @@ func (s *postgresServer) start(programs string, account *syscall.Credential) err
 		if err != nil {
 			return err
 		}
-		return s.child.awaitReady(s.ping)
+		return awaitReady(s.child, s.ping)
 	})
 }
 
@@ -103,7 +105,7 @@ func (s *postgresServer) dsn(database string) string {
 // stop ends the server without a checkpoint and removes its folder.
 func (s *postgresServer) stop() {
 	if s.child != nil {
-		s.child.end(syscall.SIGQUIT, 10*time.Second)
+		s.child.End(syscall.SIGQUIT, 10*time.Second)
 	}
 	os.RemoveAll(s.folder)
 }

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/slotgate/slotgate/gate/testbed/child"
 )
 
 // RedisServer is a redis-server that belongs to one test: one of its own, or a
@@ -35,7 +37,7 @@ type RedisServer struct {
 	rewrite   func(reply []byte) []byte // of that proxy
 
 	mu       sync.Mutex
-	child    *process // nil before the first start
+	child    *child.Process // nil before the first start
 	frozen   bool
 	isolated bool
 }
@@ -114,14 +116,14 @@ func (r *RedisServer) start() error {
 	if r.seat != nil {
 		args = append(args, r.seat.args()...)
 	}
-	child, err := startProcess(exec.Command(r.binary, append(args, r.args...)...), syscall.SIGKILL)
+	child, err := startChild(exec.Command(r.binary, append(args, r.args...)...), syscall.SIGKILL)
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	r.child, r.frozen = child, false
 	r.mu.Unlock()
-	return child.awaitReady(r.ping)
+	return awaitReady(child, r.ping)
 }
 
 // ping succeeds only when the process that answers is our child: a stranger
@@ -174,27 +176,27 @@ func (r *RedisServer) DirectAddr() string { return fmt.Sprintf("%s:%d", r.hosts.
 func (r *RedisServer) Proxy() *RedisProxy { return r.proxy }
 
 // PID returns the process id of the current incarnation.
-func (r *RedisServer) PID() int { return r.process().pid }
+func (r *RedisServer) PID() int { return r.process().PID }
 
 // Running tells whether the server is neither killed nor frozen.
 func (r *RedisServer) Running() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.child.alive() && !r.frozen
+	return r.child.Alive() && !r.frozen
 }
 
 // reachable tells whether other servers get answers from it.
 func (r *RedisServer) reachable() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.child.alive() && !r.frozen && !r.isolated
+	return r.child.Alive() && !r.frozen && !r.isolated
 }
 
 // Kill ends the server with SIGKILL and returns when it is gone. Killing a
 // dead server does nothing.
 func (r *RedisServer) Kill() {
 	if child := r.process(); child != nil {
-		child.end(syscall.SIGKILL, startTimeout)
+		child.End(syscall.SIGKILL, startTimeout)
 	}
 }
 
@@ -202,7 +204,7 @@ func (r *RedisServer) Kill() {
 // answered until Resume. It returns once the process stands still.
 func (r *RedisServer) Freeze() {
 	r.t.Helper()
-	if err := r.process().freeze(); err != nil {
+	if err := r.process().Freeze(); err != nil {
 		r.t.Fatal(err)
 	}
 	r.setFrozen(true)
@@ -211,7 +213,7 @@ func (r *RedisServer) Freeze() {
 // Resume lets a frozen server go on with what it has received meanwhile.
 func (r *RedisServer) Resume() {
 	r.t.Helper()
-	if err := r.process().resume(); err != nil {
+	if err := r.process().Resume(); err != nil {
 		r.t.Fatal(err)
 	}
 	r.setFrozen(false)
@@ -224,7 +226,7 @@ func (r *RedisServer) setFrozen(frozen bool) {
 }
 
 // process returns the current incarnation.
-func (r *RedisServer) process() *process {
+func (r *RedisServer) process() *child.Process {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.child

@@ -40,7 +40,7 @@ func (r *RedisServer) SetUser(line string) {
 func (r *RedisServer) Flush() {
 	r.t.Helper()
 	// A master that a failover has just made waits for replicas, where it must have some.
-	err := await(nil, func() error { return r.do("FLUSHALL").Err() })
+	err := await(func() error { return r.do("FLUSHALL").Err() })
 	if err != nil {
 		r.t.Fatalf("testbed: FLUSHALL at %s: %v", r.Addr(), err)
 	}

@@ -105,7 +105,7 @@ func (s *SentinelDeployment) Sentinels() []*RedisServer { return slices.Clone(s.
 func (s *SentinelDeployment) AwaitReady() {
 	s.t.Helper()
 	s.setPeriods(50, 50)
-	if err := await(nil, s.ready); err != nil {
+	if err := await(s.ready); err != nil {
 		s.t.Fatalf("testbed: the Sentinel deployment is not ready: %v", err)
 	}
 	s.setPeriods(10000, 2000)
@@ -175,7 +175,7 @@ func fields(list []string, err error) (map[string]string, error) {
 func (s *SentinelDeployment) Master() *RedisServer {
 	s.t.Helper()
 	var master *RedisServer
-	err := await(nil, func() (err error) {
+	err := await(func() (err error) {
 		master, err = s.master()
 		return err
 	})
@@ -210,7 +210,7 @@ func (s *SentinelDeployment) master() (*RedisServer, error) {
 func (s *SentinelDeployment) Failover() *RedisServer {
 	s.t.Helper()
 	old := s.Master()
-	err := await(nil, func() error {
+	err := await(func() error {
 		var err error
 		for _, sentinel := range s.sentinels {
 			if !sentinel.Running() {
@@ -233,7 +233,7 @@ func (s *SentinelDeployment) Failover() *RedisServer {
 func (s *SentinelDeployment) AwaitFailover(old *RedisServer) *RedisServer {
 	s.t.Helper()
 	var master *RedisServer
-	err := await(nil, func() (err error) {
+	err := await(func() (err error) {
 		if master, err = s.master(); err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ func (s *SentinelDeployment) all() []*RedisServer { return slices.Concat(s.serve
 // eventually wants probe to succeed in the end.
 func eventually(t *testing.T, probe func() error) {
 	t.Helper()
-	if err := await(nil, probe); err != nil {
+	if err := await(probe); err != nil {
 		t.Fatal(err)
 	}
 }

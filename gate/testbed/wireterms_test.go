@@ -167,7 +167,7 @@ func TestDroppedRequestsNeverArrive(t *testing.T) {
 // arrived and its reply has not been written.
 func awaitBlocked(t *testing.T, server *RedisServer) {
 	t.Helper()
-	err := await(nil, func() error {
+	err := await(func() error {
 		info, err := server.info("clients")
 		if err == nil && info["blocked_clients"] == "0" {
 			err = errors.New("no client is blocked")

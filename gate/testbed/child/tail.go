@@ -1,4 +1,4 @@
-package testbed
+package child
 
 import "sync"
 
