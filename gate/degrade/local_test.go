@@ -74,7 +74,7 @@ func TestWhatWasLastKnownIsUsedInOneOutage(t *testing.T) {
 	want("next outage", 2, 0, 2)
 	l.Learn("p", "1", 4)
 	want("learned anew", 3, 2, 4)
-	known, _ := l.known.GetIfPresent(slotName{"p", "1"})
+	known, _ := l.known.Load().GetIfPresent(slotName{"p", "1"})
 	known.since = known.since.Add(-shareLife)
 	want("long ago", 3, 0, 2)
 }
