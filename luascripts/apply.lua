@@ -1,7 +1,7 @@
 -- Ends a look at truth with what the source said (gate/store, "Truth").
 --
--- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
---       8 lease of the slot's looks  9 tombstone of this look  10 epoch; on a cluster
+-- KEYS  1 slot  2 due  3 log  4 pool index  5 pool outbox  6 pool looks
+--       7 lease of the slot's looks  8 tombstone of this look  9 epoch; on a cluster
 --       KEYS[1]: the store has asked the shard for its run
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed)  3 channel of notices
 --       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 truth 1 total|2 remaining
@@ -24,7 +24,7 @@ local v = s.v
 local function refused()
   if s.known ~= looked.known or s.known and v.born ~= looked.born then return true end
   -- The look was under another run, and knows nothing of what that left open (H17).
-  if not run_stands(KEYS[10]) or RUN_CHANGED == '1' and looked.at < tonumber(RUN_SINCE) then return true end
+  if not run_stands(KEYS[9]) or RUN_CHANGED == '1' and looked.at < tonumber(RUN_SINCE) then return true end
   return looked.at <= v.at or fence ~= 0 and fence < v.fence
 end
 
@@ -99,13 +99,13 @@ local function apply()
 end
 
 local function reply(applied, known, before, after, again)
-  local holder = string.match(redis.call('GET', KEYS[8]) or '', '^(.*)|%d+$')
-  if holder == id then redis.call('DEL', KEYS[8]) end
+  local holder = string.match(redis.call('GET', KEYS[7]) or '', '^(.*)|%d+$')
+  if holder == id then redis.call('DEL', KEYS[7]) end
   return slot_reply(s, us, { applied and '1' or '0', known and '1' or '0', int(before), int(after), again and '1' or '0' })
 end
 
 if refused() then return reply(false, false, 0, 0, false) end
-finish(KEYS[9], '', now)
+finish(KEYS[8], '', now)
 if said == 'missing' and not s.known then
   slot_plan(s, 0, retain)
   return reply(true, false, 0, 0, false)

@@ -61,11 +61,13 @@ rec = key_load(KEYS[1], now)
 local own = known()
 if own then
   r.hold = rec.hold
-  if own == 'claimed' then redis.call('HSET', rec.key, 'by', ARGV[5]) end
+  if own == 'claimed' then
+    rec.by = ARGV[5]
+    key_rewrite(rec, 0)
+  end
   return reply(own)
 end
 if decide_key(d, r, rec) then return reply(r.verdict) end
 if d.books then r.hold = d.under ~= '' and d.under or d.id end
-key_claim(rec, d.id, r.hold, d.fingerprint, d.scope, tonumber(ARGV[6]), tonumber(ARGV[7]))
-redis.call('HSET', rec.key, 'by', ARGV[5])
+key_claim(rec, d.id, r.hold, d.fingerprint, d.scope, tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[5])
 return reply('claimed')

@@ -13,7 +13,8 @@ if not key_is_claimed(rec, ARGV[4], ARGV[5]) then return '0' end
 if ARGV[6] == '' then
   redis.call('DEL', rec.key)
 else
-  redis.call('HSET', rec.key, 'st', ARGV[8], 'own', ARGV[6], 'hold', ARGV[7], 'lease', '0')
+  rec.state, rec.owner, rec.hold, rec.lease = ARGV[8], ARGV[6], ARGV[7], 0
+  key_rewrite(rec, 0)
 end
 key_tell(rec, ARGV[3])
 return '1'

@@ -9,5 +9,6 @@
 
 local rec = key_load(KEYS[1], (clock(ARGV[1])))
 if not key_is_claimed(rec, ARGV[4], ARGV[5]) then return '0' end
-redis.call('HSET', rec.key, 'hold', ARGV[6])
+rec.hold = ARGV[6]
+key_rewrite(rec, 0)
 return '1'

@@ -4,10 +4,10 @@
 -- what the subject has in the pool were asked before, each on its own shard (claim.lua,
 -- charge.lua, reserve.lua).
 --
--- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
---       8 tombstone of the id  9 tombstone of this call of it
---       10 slot limit  11 subject in the pool  12 key record  13 awaited answer
---       14 subject limit  15 client limit  16 tombstone of the target
+-- KEYS  1 slot  2 due  3 log  4 pool index  5 pool outbox  6 pool looks
+--       7 tombstone of the id  8 tombstone of this call of it
+--       9 slot limit  10 subject in the pool  11 key record  12 awaited answer
+--       13 subject limit  14 client limit  15 tombstone of the target
 --       A key that plays no part is a placeholder; on a cluster, KEYS[1].
 -- ARGV  1 clock ahead, ms  2 resent 0|1  3 channel of notices  4 id  5 lease, ms
 --       6 gated 0|1 (has a slot)  7 slot's own text  8 units  9 capacity, -1 learned
@@ -39,7 +39,7 @@ local d = {
   one_per_subject = ARGV[12] == '1', max_per_subject = tonumber(ARGV[13]),
   max_inflight = tonumber(ARGV[14]), keep_unknown = ARGV[15] == '1',
   opens = tonumber(ARGV[16]), line = ARGV[17] == '1', subject = ARGV[18], text = ARGV[19],
-  pool_subject = key_here(KEYS[11]), target_grave = KEYS[16],
+  pool_subject = key_here(KEYS[10]), target_grave = KEYS[15],
   key_ttl = tonumber(ARGV[21]), scope = ARGV[22], bare = ARGV[23] == '1',
   fingerprint = ARGV[24], retry_unknown = ARGV[25] == '1', wait = tonumber(ARGV[26]),
   books = ARGV[35] == '0', confirms = ARGV[35] == '2', target = ARGV[36], unreferenced = ARGV[37] == '1',
@@ -73,19 +73,14 @@ end
 -- Steps 1 and 2: an answer is there, or the id has been here.
 local function before()
   if keyed and ARGV[27] == '1' then
-    local scope, left = key_left_answer(KEYS[13], now)
+    local scope, left = key_left_answer(KEYS[12], now)
     if scope then
       r.verdict, r.may_replay = 'answered', key_may_replay(scope, d.scope, d.bare)
       r.answer = r.may_replay and left or ''
       return true
     end
   end
-  if (gated or keyed) and finished(now, KEYS[8], KEYS[9]) then
-    if gated then s = slot_untouched(slot_keys(ARGV[7])) end
-    r.verdict = 'gone'
-    return true
-  end
-  if keyed then rec = key_load(KEYS[12], now) end
+  if keyed then rec = key_load(KEYS[11], now) end
   if gated then
     local extra = { 'h:' .. d.id, 't:' .. d.id }
     if d.subject ~= '' then extra[#extra + 1] = 'u:' .. d.subject end
@@ -93,8 +88,17 @@ local function before()
     if d.under ~= '' then extra[#extra + 1] = 'h:' .. d.under end
     if d.target ~= '' then extra[#extra + 1] = 'h:' .. d.target end
     s = slot_load(slot_keys(ARGV[7]), now, d.truth, extra)
+    if slot_finished(s, KEYS[7], KEYS[8]) then
+      s = slot_untouched(s.k)
+      r.verdict = 'gone'
+      return true
+    end
     if not decide_known_id(d, r, s) then return false end
     r.recorded = not s.k.index and r.verdict == 'admitted'
+    return true
+  end
+  if keyed and finished(now, KEYS[7], KEYS[8]) then
+    r.verdict = 'gone'
     return true
   end
   if rec and rec.owner == d.id then
@@ -155,13 +159,13 @@ local function look()
   if keyed and decide_key(d, r, rec) then return true end
   if gated and under() then return true end
   if ARGV[28] ~= '1' then
-    if limited('subject', KEYS[14], 29, 'limited_subject') then return true end
-    if limited('client', KEYS[15], 31, 'limited_client') then return true end
+    if limited('subject', KEYS[13], 29, 'limited_subject') then return true end
+    if limited('client', KEYS[14], 31, 'limited_client') then return true end
   end
   if not gated then return false end
   if not d.books then return decide_cancel(d, r, s) end
   return decide_subject(d, r, s) or subject_full() or decide_units(d, r, s)
-    or limited('slot', KEYS[10], 33, 'limited_slot') or decide_room(d, r, s)
+    or limited('slot', KEYS[9], 33, 'limited_slot') or decide_room(d, r, s)
 end
 
 if before() then return answer() end
@@ -176,8 +180,10 @@ if not look() then
 end
 if r.verdict == 'admitted' then
   if keyed then key_claim(rec, d.id, d.books and r.hold or '', d.fingerprint, d.scope, d.lease, d.key_ttl) end
-elseif resent and (gated or keyed) then
-  finish(KEYS[9], '', now)
+elseif resent and gated then
+  slot_finish(s, KEYS[8], '')
+elseif resent and keyed then
+  finish(KEYS[8], '', now)
 end
 if gated and d.truth ~= NO_TRUTH then decide_look(d, s) end
 if gated then slot_save(s, us, d.retain) end

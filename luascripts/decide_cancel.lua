@@ -57,7 +57,7 @@ local function decide_cancel(d, r, s)
   local function whose(h)
     if d.subject ~= '' or d.target == '' then return d.subject end
     if h then return h.subject end
-    local _, subject = finished(s.now, d.target_grave, d.target_grave)
+    local _, subject = slot_finished(s, d.target_grave, d.target_grave)
     return subject or ''
   end
 

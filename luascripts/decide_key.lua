@@ -4,7 +4,7 @@
 local function replay(d, r, rec)
   if key_may_replay(rec.scope, d.scope, d.bare) then
     r.verdict, r.may_replay = 'replay', true
-    r.answer = redis.call('HGET', rec.key, 'ans') or ''
+    r.answer = rec.answer
   else
     r.verdict = 'key_done'
   end

@@ -144,13 +144,13 @@ end
 -- Step 11: room at the backend.
 local function decide_room(d, r, s)
   local room, none = room_of(d, s)
-  local awaited = '(' .. int(s.now)
-  if not (d.line or none or room > 0 and redis.call('ZCOUNT', s.k.run, awaited, '+inf') >= room) then
+  local awaited = '(' .. int(ATTEMPT_ZONE + s.now)
+  if not (d.line or none or room > 0 and redis.call('ZCOUNT', s.k.due, awaited, '+inf') >= room) then
     return false
   end
   r.verdict = 'no_room'
-  local first = redis.call('ZRANGEBYSCORE', s.k.run, awaited, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-  r.retry = first[2] and tonumber(first[2]) - s.now or 0
+  local first = redis.call('ZRANGEBYSCORE', s.k.due, awaited, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  r.retry = first[2] and tonumber(first[2]) - ATTEMPT_ZONE - s.now or 0
   slot_wait(s, d.wait)
   return true
 end

@@ -9,8 +9,7 @@ local function slot_keep(s, h)
 end
 
 local function slot_log(s, h, from, cause)
-  s.entries[#s.entries + 1] = { 't', int(s.now), 'h', h.id, 's', h.subject, 'u', int(h.units),
-    'f', from, 'o', h.state, 'c', cause }
+  s.entries[#s.entries + 1] = table.concat({ int(s.now), h.id, h.subject, int(h.units), from, h.state, cause }, '|')
 end
 
 local COUNTER = { held = 'held', pending = 'held', unknown = 'held', confirmed = 'conf' }
@@ -93,7 +92,7 @@ end
 local function slot_start_attempt(s, h, id, lease)
   h.attempts[#h.attempts + 1] = { id = id, lease = s.now + lease, seen = s.rel }
   if id ~= h.id then s.attempts[id] = h.id end
-  s.starts = { id = id, lease = s.now + lease }
+  s.started[#s.started + 1] = { id = id, lease = s.now + lease }
   slot_keep(s, h)
 end
 
@@ -123,13 +122,12 @@ end
 -- Lapses what is due and forgets what is past remembering, both bounded. Returns
 -- how many holds lapsed.
 local function slot_lapse(s, keep_unknown)
-  if not s.known then return 0 end
+  if not s.known or s.first == 0 or s.first > s.now then return 0 end
   local due = redis.call('ZRANGEBYSCORE', s.k.due, '-inf', int(s.now), 'LIMIT', 0, 4 * LAPSE_BATCH)
-  if #due == 0 then return 0 end
   local names = {}
   for i, id in ipairs(due) do names[i] = 'h:' .. id end
   slot_prefetch(s, names)
-  local lapsed, looked = 0, 0
+  local lapsed, looked, more = 0, 0, #due == 4 * LAPSE_BATCH
   for _, id in ipairs(due) do
     local h = slot_hold(s, id, true)
     if not h or hold_is_finished(h) then
@@ -151,7 +149,13 @@ local function slot_lapse(s, keep_unknown)
         if h.state ~= 'unknown' then slot_move(s, h, 'unknown', 'lapse') end
         slot_keep(s, h)
       end
+    else
+      more = true
     end
+  end
+  if not more then
+    local next = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(s.now), '(' .. int(KEPT_ZONE), 'WITHSCORES', 'LIMIT', 0, 1)
+    s.first, s.noted = tonumber(next[2] or 0), true
   end
   return lapsed
 end

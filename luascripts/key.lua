@@ -1,20 +1,26 @@
--- The key record is a hash of its own: v, st (running, done, unknown), own (the
--- attempt that owns it), hold, fp (fingerprint), sc (scope hash), lease (until when
--- the owner is awaited), exp (when the key is forgotten), wait (until when twins
--- wait), ans (the stored answer), and on a cluster by (the call that claimed it). Beside
--- it, under the same hash tag, the owner leaves its answer for waiting twins: a string
+-- The key record is a string, packed as
+--
+--   version of the form|state|owner|hold|fingerprint|scope hash|lease|exp|wait|by|answer
+--
+-- state is running, done or unknown, owner the attempt that owns it, lease until when that
+-- is awaited, exp when the key is forgotten, wait until when twins wait, by the call that
+-- claimed it (on a cluster), answer the stored answer, which may hold anything. Beside it,
+-- under the same hash tag, the owner leaves its answer for waiting twins: a string
 -- expires|scope hash|answer.
 
+local KEY_RECORD = '^%d+|(%a+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|(.*)$'
+
 local function key_load(key, now)
-  local got = redis.call('HMGET', key, 'v', 'st', 'own', 'hold', 'fp', 'sc', 'lease', 'exp', 'wait')
-  check_schema(got[1], key)
-  local rec = {
-    key = key, now = now, stored = got[1], state = got[2] or 'none', owner = got[3], hold = got[4] or '',
-    fingerprint = got[5], scope = got[6] or '', lease = tonumber(got[7] or 0),
-    expires = tonumber(got[8] or 0), wait = tonumber(got[9] or 0),
-  }
-  if rec.expires <= now then rec.state, rec.owner, rec.hold, rec.wait = 'none', false, '', 0 end
-  if rec.state == 'running' and rec.lease <= now then rec.overdue = true end
+  local packed = redis.call('GET', key)
+  local rec = { key = key, now = now, state = 'none', owner = false, hold = '', scope = '', lease = 0, expires = 0, wait = 0 }
+  if not packed then return rec end
+  check_schema(string.match(packed, '^[^|]*'), key)
+  local state, owner, hold, fingerprint, scope, lease, expires, wait, by, answer = string.match(packed, KEY_RECORD)
+  if not state then error({ err = 'SCHEMA ' .. key .. ' has a record that no gate wrote' }) end
+  if tonumber(expires) <= now then return rec end
+  rec.state, rec.owner, rec.hold, rec.fingerprint, rec.scope = state, owner, hold, fingerprint, scope
+  rec.lease, rec.expires, rec.wait, rec.by, rec.answer = tonumber(lease), tonumber(expires), tonumber(wait), by, answer
+  rec.overdue = state == 'running' and rec.lease <= now
   return rec
 end
 
@@ -24,34 +30,40 @@ local function key_may_replay(scope, asking, bare)
   return scope ~= '' or bare
 end
 
-local function key_write(rec, ttl, fields)
-  if rec.stored and rec.state == 'none' then redis.call('DEL', rec.key) end
+-- Writes a record in the place of rec. A key that was known is not forgotten sooner.
+local function key_write(rec, ttl, state, owner, hold, fingerprint, scope, lease, wait, by, answer)
   local expires = math.max(rec.expires, rec.now + ttl)
-  redis.call('HSET', rec.key, 'v', SCHEMA, 'exp', int(expires), unpack(fields))
-  redis.call('PEXPIRE', rec.key, int(expires - rec.now))
+  redis.call('SET', rec.key, table.concat({ SCHEMA, state, owner, hold, fingerprint, scope, int(lease), int(expires),
+    int(wait), by, answer }, '|'), 'PX', int(expires - rec.now))
 end
 
--- Makes id the owner, with the hold it goes under. A key that was known keeps its
--- expiry unless the claim outlives it.
-local function key_claim(rec, id, hold, fingerprint, scope, lease, ttl)
+-- Writes rec as it is by now.
+local function key_rewrite(rec, ttl)
+  key_write(rec, ttl, rec.state, rec.owner, rec.hold, rec.fingerprint, rec.scope, rec.lease, rec.wait, rec.by, rec.answer)
+end
+
+-- Makes id the owner, with the hold it goes under, and by the call that claims. A key that
+-- was known keeps its expiry unless the claim outlives it.
+local function key_claim(rec, id, hold, fingerprint, scope, lease, ttl, by)
   if rec.state ~= 'none' then ttl = lease end
-  key_write(rec, math.max(ttl, lease), {
-    'st', 'running', 'own', id, 'hold', hold, 'fp', fingerprint, 'sc', scope,
-    'lease', int(rec.now + lease), 'wait', int(rec.wait) })
+  key_write(rec, math.max(ttl, lease), 'running', id, hold, fingerprint, scope, rec.now + lease, rec.wait, by or '', '')
 end
 
 local function key_complete(rec, ttl, answer)
-  key_write(rec, ttl, { 'st', 'done', 'ans', answer })
+  rec.state, rec.answer = 'done', answer
+  key_rewrite(rec, ttl)
 end
 
 local function key_unknown(rec, ttl)
-  key_write(rec, ttl, { 'st', 'unknown' })
+  rec.state = 'unknown'
+  key_rewrite(rec, ttl)
 end
 
 -- A twin says until when it waits, so that the owner leaves its answer and a notice.
 local function key_wait(rec, wait)
   if wait > 0 and rec.now + wait > rec.wait then
-    redis.call('HSET', rec.key, 'wait', int(rec.now + wait))
+    rec.wait = rec.now + wait
+    key_rewrite(rec, 0)
   end
 end
 

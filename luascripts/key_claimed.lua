@@ -2,5 +2,5 @@
 -- what the request has claimed since.
 
 local function key_is_claimed(rec, id, call)
-  return rec.state == 'running' and rec.owner == id and redis.call('HGET', rec.key, 'by') == call
+  return rec.state == 'running' and rec.owner == id and rec.by == call
 end

@@ -9,7 +9,7 @@ import (
 // Keys builds the names of a store's keys. What must change in one step shares a
 // hash tag {…}, so that it lives on one shard of a cluster:
 //
-//	PREFIX:s:{POOL:SLOT}            slot, with :due :run :log :look :l:RULE :x:ID beside it
+//	PREFIX:s:{POOL:SLOT}            slot, with :due :log :look :l:RULE :x:ID beside it
 //	PREFIX:k:{HASH}                 key record, with :a:OWNER :x:ID beside it
 //	PREFIX:l:{s:RULE:HASH}          a limit by subject; c: by client; :x:CALL beside it
 //	PREFIX:p:{POOL:HASH}            a subject's units in a pool, with :x:CALL beside it
@@ -36,9 +36,10 @@ import (
 // # Outbox
 //
 // The outbox is a stream of all transitions of a pool's holds, written in the same step
-// as the transition itself, for programs outside the gate. On a cluster it is written
-// within a second or so, from the slots' ledgers, and an entry may come twice: with the
-// same n and l. Its entries have the fields
+// as the transition itself, for programs outside the gate. It is written from a second
+// after a program has made it on: a pool whose transitions nobody reads has none. On a
+// cluster it is written within a second or so, from the slots' ledgers, and an entry may
+// come twice: with the same n and l. Its entries have the fields
 //
 //	n  the slot              t  when, in milliseconds since 1970
 //	h  the hold              s  the subject's hash, "" none
@@ -56,17 +57,17 @@ import (
 //	XAUTOCLAIM slotgate:o:{lessons} billing worker-2 60000 0-0  what a dead worker left
 //
 // An entry that is not acknowledged is given out again, so that each is seen at least
-// once; ID tells one that was seen before. A group that MKSTREAM made before the first
-// booking is in a stream without a time to live until then.
+// once; ID tells one that was seen before. What MKSTREAM makes has no time to live until
+// the first entry.
 type Keys struct{ Prefix string }
 
 // SlotKeys are the keys of one slot. Each Tombstone and Limit is one more.
-type SlotKeys struct{ State, Due, Running, Ledger, Look string }
+type SlotKeys struct{ State, Due, Ledger, Look string }
 
 // Slot names the keys of a slot.
 func (k Keys) Slot(pool, slot string) SlotKeys {
 	state := k.Prefix + ":s:{" + Encode(pool) + ":" + Encode(slot) + "}"
-	return SlotKeys{State: state, Due: state + ":due", Running: state + ":run", Ledger: state + ":log", Look: state + ":look"}
+	return SlotKeys{State: state, Due: state + ":due", Ledger: state + ":log", Look: state + ":look"}
 }
 
 // Tombstone remembers a finished id, or a refused call.

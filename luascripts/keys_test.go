@@ -74,7 +74,7 @@ func TestKeysOfOnePartShareAShard(t *testing.T) {
 		leader := k.Leader("pool" + name)
 		record := k.KeyRecord(Encode(name) + "x")
 		for _, group := range [][]string{
-			{slot.State, slot.Due, slot.Running, slot.Ledger, slot.Look, slot.Tombstone("id"), slot.Limit("rule"), slot.Limit(name)},
+			{slot.State, slot.Due, slot.Ledger, slot.Look, slot.Tombstone("id"), slot.Limit("rule"), slot.Limit(name)},
 			{leader.Leader, leader.Fence, leader.Tombstone("call")},
 			{record, k.Answer(record, "owner"), k.KeyTombstone(record, "id")},
 		} {

@@ -1,8 +1,8 @@
 -- Begins a look at truth: where the counters of a slot stand before its source is read
 -- (gate/store, "Truth").
 --
--- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
---       8 lease of the slot's looks  9 tombstone of this look  10 epoch; on a cluster
+-- KEYS  1 slot  2 due  3 log  4 pool index  5 pool outbox  6 pool looks
+--       7 lease of the slot's looks  8 tombstone of this look  9 epoch; on a cluster
 --       KEYS[1]: the store has asked the shard for its run
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed)  3 channel of notices
 --       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 truth 1 total|2 remaining
@@ -20,7 +20,7 @@ local s = slot_load(slot_keys(ARGV[4]), now, ARGV[7], {})
 -- Units of bookings that truth may not show yet, or not show for good. Where there are
 -- more holds than one look adds up, all of them.
 local function booked_lately()
-  local listed = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(CONFIRMED_ZONE + now - lag), '+inf',
+  local listed = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(CONFIRMED_ZONE + now - lag), '(' .. int(ATTEMPT_ZONE),
     'WITHSCORES', 'LIMIT', 0, RECENT_SCAN)
   if #listed == 2 * RECENT_SCAN then return s.conf + s.v.pending end
   local ids, names = {}, {}
@@ -42,11 +42,11 @@ end
 
 -- How long this look must keep off, for another's sake or after a change of run (H17).
 local function kept_off()
-  if finished(now, KEYS[9], KEYS[9]) then return 1 end
-  if not run_stands(KEYS[10]) then return RUN_NOTICED end
+  if finished(now, KEYS[8], KEYS[8]) then return 1 end
+  if not run_stands(KEYS[9]) then return RUN_NOTICED end
   if force then return 0 end
   if fresh > 0 and truth_fresh(s, fresh) then return 1 end
-  local other, till = string.match(redis.call('GET', KEYS[8]) or '', '^(.*)|(%d+)$')
+  local other, till = string.match(redis.call('GET', KEYS[7]) or '', '^(.*)|(%d+)$')
   local wait = truth_wait(s, tonumber(ARGV[8]))
   if lease > 0 and other and other ~= id then wait = math.max(wait, tonumber(till) - now) end
   return wait
@@ -55,9 +55,9 @@ end
 -- A lease that this look has already is left as it is.
 local function take_lease()
   if lease == 0 then return end
-  local other, till = string.match(redis.call('GET', KEYS[8]) or '', '^(.*)|(%d+)$')
+  local other, till = string.match(redis.call('GET', KEYS[7]) or '', '^(.*)|(%d+)$')
   if other == id and tonumber(till) > now then return end
-  redis.call('SET', KEYS[8], id .. '|' .. int(now + lease), 'PX', lease)
+  redis.call('SET', KEYS[7], id .. '|' .. int(now + lease), 'PX', lease)
   s.v.looking, s.retold = us, true
 end
 

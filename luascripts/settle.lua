@@ -2,10 +2,10 @@
 -- does". The slot is settled first, then the key (H20). On a cluster it is the slot's
 -- part alone, or a guard's (claim_settle.lua has the key's).
 --
--- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
---       8 tombstone of the attempt  9 tombstone of the hold
---       10 subject in the pool  11 key record  12 the answer left for twins
---       13 the booking's reference
+-- KEYS  1 slot  2 due  3 log  4 pool index  5 pool outbox  6 pool looks
+--       7 tombstone of the attempt  8 tombstone of the hold
+--       9 subject in the pool  10 key record  11 the answer left for twins
+--       12 the booking's reference
 --       A key that plays no part is a placeholder; on a cluster, KEYS[1].
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed: the second time finds the
 --       attempt settled)  3 channel of notices  4 id  5 outcome
@@ -26,7 +26,7 @@ local d = {
   capacity = tonumber(ARGV[10]), hold_ttl = tonumber(ARGV[11]), retain = tonumber(ARGV[12]),
   max_per_subject = tonumber(ARGV[13]), keep_unknown = ARGV[14] == '1', seen = tonumber(ARGV[15]),
   probe = ARGV[16] == '1', subject = ARGV[17], text = ARGV[18], scope = ARGV[23], fingerprint = ARGV[24],
-  attempt_grave = KEYS[8], hold_grave = KEYS[9], pool_subject = key_here(KEYS[10]), reference_key = key_here(KEYS[13]),
+  attempt_grave = KEYS[7], hold_grave = KEYS[8], pool_subject = key_here(KEYS[9]), reference_key = key_here(KEYS[12]),
   key_ttl = tonumber(ARGV[20]), keep = ARGV[21] == '1', answer = ARGV[22], channel = ARGV[3],
   books = ARGV[25] == '0', confirms = ARGV[25] == '2', truth = ARGV[26], pending_ttl = tonumber(ARGV[27]),
   reference = ARGV[28],
@@ -43,7 +43,7 @@ if gated then
   end
   slot_save(s, us, d.retain)
 end
-if keyed then settle_key(d, r, key_load(KEYS[11], now), KEYS[12], gated) end
+if keyed then settle_key(d, r, key_load(KEYS[10], now), KEYS[11], gated) end
 local reply = { r.applied and '1' or '0', r.state, r.late and '1' or '0', int(r.oversold), r.look and '1' or '0' }
 if s and not s.k.index then reply[6] = r.unseen and '1' or '0' end
 return gated and slot_reply(s, us, reply) or reply

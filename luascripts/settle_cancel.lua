@@ -26,7 +26,7 @@ local function settle_cancel(d, r, s)
     h.expires = s.now + COPY_WINDOW
     slot_move(s, h, 'released', 'cancel', still)
     full_release(s)
-    finish(d.hold_grave, 'released', s.now, h.subject)
+    slot_finish(s, d.hold_grave, 'released', h.subject)
     s.announced = true
   end
 
@@ -38,13 +38,13 @@ local function settle_cancel(d, r, s)
     if r.late then r.oversold = math.min(h.units, slot_over(s, d.capacity)) end
   end
 
-  r.state = h and h.state or d.hold ~= '' and finished(s.now, d.hold_grave, d.hold_grave) or ''
-  if finished(s.now, d.attempt_grave, d.attempt_grave) then return settle_again(d, r, s, h) end
+  r.state = h and h.state or d.hold ~= '' and slot_finished(s, d.hold_grave, d.hold_grave) or ''
+  if slot_finished(s, d.attempt_grave, d.attempt_grave) then return settle_again(d, r, s, h) end
   r.applied = true
-  if s.known then finish(d.attempt_grave, '', s.now) end
+  if s.known then slot_finish(s, d.attempt_grave, '') end
   -- A store that lost data may be told of the booking after its cancel, by another gate.
   local unseen = d.outcome == 'done' and not d.confirms and d.hold ~= '' and r.state == ''
-  if unseen then finish(d.hold_grave, 'released', s.now) end
+  if unseen then slot_finish(s, d.hold_grave, 'released') end
   if running then
     if running.kind == CANCEL and running.lease <= s.now then slot_doubt(s, running.hold) end
     table.remove(s.cancels, place)

@@ -33,8 +33,7 @@ local function settle_key(d, r, rec, answer_key, gated, apart)
     end
   elseif d.keep and not unknown and (rec.state == 'none' or made or r.unseen and unanswered) then
     -- Lost, booked by an attempt before its retry, or written back after an outage.
-    key_write(rec, d.key_ttl, { 'st', 'done', 'own', d.id, 'hold', hold, 'fp', d.fingerprint,
-      'sc', d.scope, 'lease', '0', 'wait', '0', 'ans', d.answer })
+    key_write(rec, d.key_ttl, 'done', d.id, hold, d.fingerprint, d.scope, 0, 0, '', d.answer)
     key_tell(rec, d.channel)
   end
   -- A record that stays keeps late copies of the decide out by itself.

@@ -70,10 +70,10 @@ local function settle_answered(d, r, s, h, i)
   settle_mark(d, s, h, after == 'released' and before ~= after)
 
   if hold_is_finished(h) and #h.attempts == 0 then
-    finish(d.hold_grave, h.state, s.now, h.subject)
-    if d.id ~= h.id then finish(d.attempt_grave, h.state, s.now) end
+    slot_finish(s, d.hold_grave, h.state, h.subject)
+    if d.id ~= h.id then slot_finish(s, d.attempt_grave, h.state) end
   elseif d.id ~= h.id then
-    finish(d.attempt_grave, h.state, s.now)
+    slot_finish(s, d.attempt_grave, h.state)
   end
 end
 
@@ -94,17 +94,17 @@ local function settle_unseen(d, r, s)
     r.state, r.oversold = after, math.min(h.units, slot_over(s, d.capacity))
     pool_note(d, s, h)
   else
-    finish(d.hold_grave, '', s.now)
+    slot_finish(s, d.hold_grave, '')
   end
-  if d.id ~= d.hold or not booked then finish(d.attempt_grave, r.state, s.now) end
-  if booked and not s.k.index then finish(d.attempt_grave, UNSEEN, s.now) end
+  if d.id ~= d.hold or not booked then slot_finish(s, d.attempt_grave, r.state) end
+  if booked and not s.k.index then slot_finish(s, d.attempt_grave, UNSEEN) end
 end
 
 -- The attempt was settled before. What had to be carried to other shards then may not
 -- have got there; h is nil where the hold is finished.
 local function settle_again(d, r, s, h)
   if s.k.index then return end
-  r.unseen = finished(s.now, d.attempt_grave, d.attempt_grave) == UNSEEN
+  r.unseen = slot_finished(s, d.attempt_grave, d.attempt_grave) == UNSEEN
   if h then
     pool_note(d, s, h)
   elseif d.max_per_subject > 0 and d.subject ~= '' then
@@ -116,7 +116,7 @@ local function settle_slot(d, r, s)
   local h = slot_hold(s, d.hold)
   local i = h and hold_attempt(h, d.id)
   if not h then
-    local state = finished(s.now, d.hold_grave, d.attempt_grave)
+    local state = slot_finished(s, d.hold_grave, d.attempt_grave)
     if not state then return settle_unseen(d, r, s) end
     r.state = state
     return settle_again(d, r, s)
@@ -126,7 +126,7 @@ local function settle_slot(d, r, s)
 
   r.applied = true
   s.freed = true
-  redis.call('ZREM', s.k.run, d.id)
+  s.ended = d.id
   if d.outcome == 'unknown' then
     settle_unknown(d, s, h, i)
     settle_mark(d, s, h, false)

@@ -1,6 +1,6 @@
 -- A slot is a hash. These fields are its own state, each packed with "|" between:
 --
---   s   version of the form|exp|conf|held|adm|ref|rel|ver|qw|idx
+--   s   version of the form|exp|conf|held|adm|ref|rel|ver|qw|idx|keep|first|grave|quiet
 --   m   full|probeat|pause|probelease|probe    (full.lua; only while marked)
 --   o   closed|own|opens                       (only if an operator set any)
 --   r   the run of the store under which the counters were verified
@@ -14,6 +14,10 @@
 --   ref    units ever returned by failures       rel    the release counter
 --   ver    grows with every change               qw     until when somebody waits here
 --   idx    when the pool's index last heard of the slot; on a cluster the gates see to it
+--   keep   until when Redis keeps the slot's keys: always longer than exp
+--   first  nothing in due is due before, 0 nothing is there that will be
+--   grave  until when tombstones of its holds may stand beside it
+--   quiet  the pool had no outbox; until when that is believed
 --   closed 0 or 1   own capacity, "" as configured   opens at, "" as configured
 --
 -- Beside these stand h:ID and f:ID (hold.lua), t:ID (the hold an adopting attempt goes
@@ -21,18 +25,22 @@
 --
 --   due   zset of hold ids: when an open hold lapses or a finished one is forgotten;
 --         holds that never lapse stand above all times, confirmed ones above these by
---         when they were booked or later (slot_book), and there also +ID of pending ones
---   run   zset of awaited attempts by the end of their lease
---   log   stream, the ledger of transitions
+--         when they were booked or later (slot_book), and there also +ID of pending ones;
+--         above all of these @ID of awaited attempts by the end of their lease, and @
+--         alone, so that the zset is never empty
+--   log   stream, the ledger of transitions, each one field e:
+--         when|hold|subject hash|units|state before|state|cause
 --
 -- A script loads the slot, changes the table, and writes it back in one slot_save.
 -- The table k names the keys. All times are in ms.
 
-local SLOT_STATE = '^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'
+local SLOT_STATE = '^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'
 local SLOT_MARK = '^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)$'
 local SLOT_OPERATOR = '^(%d)|(-?%d*)|(%d*)$'
 local KEPT_ZONE = 2 ^ 51
 local CONFIRMED_ZONE = 2 ^ 52
+local ATTEMPT_ZONE = 7881299347898368 -- 7 * 2 ^ 50
+local ATTEMPT_ENDED = 1 -- above that zone's begin: not awaited any more
 
 -- A key, or nil where KEYS[1] stands for it: on a cluster, where what it names is on
 -- another shard.
@@ -43,8 +51,8 @@ end
 -- The keys of the slot that KEYS begins with in every script of a slot: its own, those
 -- of its pool, the channel of notices and the slot's own text.
 local function slot_keys(name)
-  return { hash = KEYS[1], due = KEYS[2], run = KEYS[3], log = KEYS[4], index = key_here(KEYS[5]),
-    outbox = key_here(KEYS[6]), looks = key_here(KEYS[7]), channel = ARGV[3], name = name }
+  return { hash = KEYS[1], due = KEYS[2], log = KEYS[3], index = key_here(KEYS[4]), outbox = key_here(KEYS[5]),
+    looks = key_here(KEYS[6]), channel = ARGV[3], name = name }
 end
 
 local function slot_torn(s)
@@ -53,10 +61,11 @@ end
 
 local function slot_unpack(s, state, mark, operator)
   check_schema(string.match(state, '^[^|]*'), s.k.hash)
-  local exp, conf, held, adm, ref, rel, ver, qw, idx = string.match(state, SLOT_STATE)
+  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet = string.match(state, SLOT_STATE)
   if not exp then slot_torn(s) end
   s.exp, s.conf, s.held, s.adm = tonumber(exp), tonumber(conf), tonumber(held), tonumber(adm)
   s.ref, s.rel, s.ver, s.qw, s.idx = tonumber(ref), tonumber(rel), tonumber(ver), tonumber(qw), tonumber(idx)
+  s.keep, s.first, s.grave, s.quiet = tonumber(keep), tonumber(first), tonumber(grave), tonumber(quiet)
   if mark then
     local full, probeat, pause, probelease, probe = string.match(mark, SLOT_MARK)
     if not full then slot_torn(s) end
@@ -71,7 +80,7 @@ end
 
 local function slot_pack_state(s)
   return table.concat({ SCHEMA, int(s.exp), int(s.conf), int(s.held), int(s.adm), int(s.ref), int(s.rel),
-    int(s.ver), int(s.qw), int(s.idx) }, '|')
+    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet) }, '|')
 end
 
 local function slot_pack_mark(s)
@@ -101,12 +110,13 @@ local function slot_load(k, now, kind, extra)
     k = k, now = now, kind = kind, known = false, fields = {}, holds = {}, subjects = {}, attempts = {},
     entries = {}, notes = {}, cancels = {}, pooled = {},
     exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
+    keep = 0, first = 0, grave = 0, quiet = 0,
     full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
-    run = RUN_CHANGED == '0' and RUN or 'none', dirty = {},
+    run = RUN_CHANGED == '0' and RUN or 'none', dirty = {}, started = {},
   }
   if got[1] then
     slot_unpack(s, got[1], got[2], got[3])
-    s.known = true
+    s.known, s.unledgered = true, s.adm == 0
     s.run = got[4] or 'none'
     for gate, till in string.gmatch(got[5] or '', '([^:,]+):(%d+)') do
       if tonumber(till) > now then
@@ -117,7 +127,7 @@ local function slot_load(k, now, kind, extra)
     end
     if got[7] then s.cancels = cancels_unpack(got[7]) end
     if s.exp <= now then
-      redis.call('DEL', k.hash, k.due, k.run, k.log)
+      redis.call('DEL', k.hash, k.due, k.log)
       return slot_load(k, now, kind, extra)
     end
   end
@@ -159,6 +169,18 @@ local function slot_hold(s, id, forgotten)
   end
   if not forgotten and hold_is_finished(h) and h.expires <= s.now then return nil end
   return h
+end
+
+-- A hold, or an attempt of one, is finished: a tombstone keeps late copies out.
+local function slot_finish(s, key, state, subject)
+  finish(key, state, s.now, subject)
+  s.grave, s.noted = math.max(s.grave, s.now + COPY_WINDOW), true
+end
+
+-- What finished (finished.lua) says of two ids of the slot, asked only where there can be any.
+local function slot_finished(s, first, second)
+  if s.known and s.grave <= s.now then return nil end
+  return finished(s.now, first, second)
 end
 
 -- Somebody waits for room or units here, and wants a notice.

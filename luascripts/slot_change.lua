@@ -1,8 +1,8 @@
 -- Sets what an operator may set, creating the slot if need be. A setting or an
 -- opening ends the full mark.
 --
--- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
---       8 tombstone of this call
+-- KEYS  1 slot  2 due  3 log  4 pool index  5 pool outbox  6 pool looks
+--       7 tombstone of this call
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed)  3 channel of notices
 --       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 holds wanted
 --       8 truth 0 none|1 total|2 remaining
@@ -18,7 +18,7 @@ local s = slot_load(slot_keys(ARGV[4]), now, ARGV[8], {})
 slot_lapse(s, ARGV[6] == '1')
 
 local capacity, closed, opens = ARGV[9], ARGV[10], ARGV[11]
-if not finished(now, KEYS[8], KEYS[8]) then
+if not finished(now, KEYS[7], KEYS[7]) then
   if capacity ~= '' then s.own = capacity ~= 'clear' and capacity or '' end
   if closed ~= '' then s.closed = closed end
   if opens ~= '' then s.opens = opens ~= 'clear' and opens or '' end
@@ -28,7 +28,7 @@ if not finished(now, KEYS[8], KEYS[8]) then
   end
   if verify or capacity ~= '' or closed == '0' then full_release(s) end
   s.by_operator = true
-  finish(KEYS[8], '', now)
+  finish(KEYS[7], '', now)
 end
 slot_save(s, us, retain)
 return slot_reply(s, us, slot_view(s, tonumber(ARGV[7])))

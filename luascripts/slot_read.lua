@@ -1,6 +1,6 @@
 -- Reads one slot after applying its due lapses.
 --
--- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
+-- KEYS  1 slot  2 due  3 log  4 pool index  5 pool outbox  6 pool looks
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed)  3 channel of notices
 --       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 holds wanted
 --       8 truth 0 none|1 total|2 remaining  9 run

@@ -28,6 +28,13 @@ end
 
 local function slot_write_holds(s, set, unset)
   local due, undue = {}, s.unlisted or {}
+  local function list(score, id)
+    due[#due + 1] = int(score)
+    due[#due + 1] = id
+    if score < KEPT_ZONE and (s.first == 0 or score < s.first) then s.first = score end
+  end
+  if not s.known then list(ATTEMPT_ZONE, '@') end
+  for _, a in ipairs(s.started) do list(ATTEMPT_ZONE + a.lease, '@' .. a.id) end
   for id, h in pairs(s.holds) do
     if h.changed and hold_is_finished(h) and #h.attempts == 0 and not h.remembered then
       -- Nobody can settle it any more: its tombstones are enough.
@@ -41,14 +48,8 @@ local function slot_write_holds(s, set, unset)
       set[#set + 1] = 'h:' .. id
       set[#set + 1] = hold_pack(h)
       local score = slot_hold_score(s, h)
-      if score then
-        due[#due + 1] = int(score)
-        due[#due + 1] = id
-      end
-      if h.state == 'pending' and h.booked then
-        due[#due + 1] = int(CONFIRMED_ZONE + h.booked)
-        due[#due + 1] = '+' .. id
-      end
+      if score then list(score, id) end
+      if h.state == 'pending' and h.booked then list(CONFIRMED_ZONE + h.booked, '+' .. id) end
     end
   end
   for _, id in ipairs(s.forget or {}) do
@@ -62,6 +63,12 @@ local function slot_write_holds(s, set, unset)
         if a.id ~= id then unset[#unset + 1] = 't:' .. a.id end
       end
     end
+  end
+  -- One that ended goes with others that go; else it is moved along, and goes later.
+  if s.ended and (#undue > 0 or #due == 0) then
+    undue[#undue + 1] = '@' .. s.ended
+  elseif s.ended then
+    list(ATTEMPT_ZONE + ATTEMPT_ENDED, '@' .. s.ended)
   end
   if #due > 0 then redis.call('ZADD', s.k.due, unpack(due)) end
   if #undue > 0 then redis.call('ZREM', s.k.due, unpack(undue)) end
@@ -78,16 +85,24 @@ local function slot_save_truth(s, us, retain, set)
   if s.plan then slot_plan(s, v.due, retain) end
 end
 
--- Every transition stands in the slot's ledger, and in the pool's outbox. On a cluster
--- the gates carry it there, and until then it is not trimmed.
-local function slot_write_entries(s, retain)
+-- Every transition stands in the slot's ledger, and in the pool's outbox where a program
+-- has made one. On a cluster the gates carry it there, and until then it is not trimmed.
+local function slot_write_entries(s)
   if #s.entries == 0 then return end
   local length = s.k.outbox and LEDGER_LENGTH or LEDGER_UNSHIPPED
-  for _, entry in ipairs(s.entries) do
-    redis.call('XADD', s.k.log, 'MAXLEN', '~', length, '*', unpack(entry))
-    if s.k.outbox then outbox_add(s.k.outbox, s.k.name, entry) end
-  end
-  if s.k.outbox then redis.call('PEXPIRE', s.k.outbox, int(retain)) end
+  for _, entry in ipairs(s.entries) do redis.call('XADD', s.k.log, 'MAXLEN', '~', length, '*', 'e', entry) end
+  if not s.k.outbox or s.quiet > s.now then return end
+  for _, entry in ipairs(s.entries) do s.heard = outbox_add(s.k.outbox, s.k.name, entry) end
+  s.quiet = s.heard and 0 or s.now + OUTBOX_LOOK
+end
+
+-- Has Redis keep the slot's keys for at least as long as the slot is remembered, and now
+-- and then for longer, so that not every call need do so.
+local function slot_keep_keys(s, retain)
+  if s.keep >= s.exp then return end
+  local life = retain + math.max(KEEP_MORE, math.floor(retain / 8))
+  s.keep = s.now + life
+  s.keeps = life
 end
 
 -- Writes what has changed. A slot's keys live and go together, so all of them get
@@ -151,26 +166,30 @@ local function slot_save(s, us, retain)
     set[#set + 1] = slot_pack_operator(s)
   end
   local changed = #set > 0 or #unset > 0 or s.waited_for or s.announced
-  if not changed and not (s.retold and s.known) then return end
+  if not changed and not ((s.retold or s.noted) and s.known) then return end
 
   if s.kind ~= NO_TRUTH then slot_save_truth(s, us, retain, set) end
   slot_touch_index(s, us, retain)
   if changed then s.ver = s.ver + 1 end
-  s.exp = s.now + retain
+  if changed or s.retold then s.exp = s.now + retain end
+  slot_keep_keys(s, retain)
+  slot_write_entries(s)
   if not s.known or s.verified then
     set[#set + 1] = 'r'
     set[#set + 1] = s.run
   end
   redis.call('HSET', s.k.hash, 's', slot_pack_state(s), unpack(set))
   if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
-  if s.starts then
-    -- Those that nobody settled go now and then: they count for nothing.
-    if s.ver % RUN_TRIM == 0 then redis.call('ZREMRANGEBYSCORE', s.k.run, '-inf', int(s.now)) end
-    redis.call('ZADD', s.k.run, int(s.starts.lease), s.starts.id)
-    redis.call('PEXPIRE', s.k.run, int(retain))
+  -- Attempts that ended or that nobody settled count for nothing, and go now and then.
+  if #s.started > 0 and s.ver % ATTEMPT_TRIM == 0 then
+    redis.call('ZREMRANGEBYSCORE', s.k.due, '(' .. int(ATTEMPT_ZONE), int(ATTEMPT_ZONE + s.now))
   end
-  slot_write_entries(s, retain)
-  for _, key in ipairs({ s.k.hash, s.k.due, s.k.log }) do redis.call('PEXPIRE', key, int(retain)) end
+  if s.keeps then
+    redis.call('PEXPIRE', s.k.hash, int(s.keeps))
+    redis.call('PEXPIRE', s.k.due, int(s.keeps))
+  end
+  if s.keeps or s.unledgered and #s.entries > 0 then redis.call('PEXPIRE', s.k.log, int(s.keep - s.now)) end
+  if s.heard then redis.call('PEXPIRE', s.k.outbox, int(s.keep - s.now)) end
   if s.by_operator or s.dirtied or s.announced or s.freed and s.qw > s.now then
     redis.call('PUBLISH', s.k.channel, s.k.hash)
   end

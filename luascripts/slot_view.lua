@@ -24,7 +24,7 @@ end
 
 local function slot_view(s, limit)
   local told, debt, outside, checked, failed = slot_view_truth(s)
-  local inflight = redis.call('ZCOUNT', s.k.run, '(' .. int(s.now), '+inf')
+  local inflight = redis.call('ZCOUNT', s.k.due, '(' .. int(ATTEMPT_ZONE + s.now), '+inf')
   for _, c in ipairs(s.cancels) do
     if c.lease > s.now then inflight = inflight + 1 end
   end
@@ -33,7 +33,7 @@ local function slot_view(s, limit)
   if limit == 0 then return view end
   -- Finished holds stand among the open ones until they are forgotten.
   local open = redis.call('ZREVRANGEBYSCORE', s.k.due, '(' .. int(CONFIRMED_ZONE), '-inf', 'LIMIT', 0, 2 * limit)
-  local confirmed = redis.call('ZREVRANGEBYSCORE', s.k.due, '+inf', int(CONFIRMED_ZONE), 'LIMIT', 0, limit)
+  local confirmed = redis.call('ZREVRANGEBYSCORE', s.k.due, '(' .. int(ATTEMPT_ZONE), int(CONFIRMED_ZONE), 'LIMIT', 0, limit)
   local ids, names = {}, {}
   for _, list in ipairs({ open, confirmed }) do
     for _, id in ipairs(list) do

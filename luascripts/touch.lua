@@ -2,8 +2,8 @@
 -- away, and registers those that are still at the backend; or ends the mark
 -- (gate/store, "Coming back").
 --
--- KEYS  1 slot  2 due  3 run  4 log  5 pool index  6 pool outbox  7 pool looks
---       8 tombstone of this call, then for each request: tombstone of its id, subject in the pool, key record
+-- KEYS  1 slot  2 due  3 log  4 pool index  5 pool outbox  6 pool looks
+--       7 tombstone of this call, then for each request: tombstone of its id, subject in the pool, key record
 --       A key that plays no part is a placeholder; on a cluster, KEYS[1].
 -- ARGV  1 clock ahead, ms  2 resent 0|1 (not needed)  3 channel of notices
 --       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 gate
@@ -31,7 +31,7 @@ local function request(k, a)
 end
 
 local function known(f)
-  return slot_hold(s, f.id) or s.attempts[f.id] or slot_get(s, 't:' .. f.id) or finished(now, f.grave, f.grave)
+  return slot_hold(s, f.id) or s.attempts[f.id] or slot_get(s, 't:' .. f.id) or slot_finished(s, f.grave, f.grave)
 end
 
 -- The hold the request goes under, or nil where that is booked. One that is gone
@@ -51,7 +51,6 @@ local function register(f)
   f.registered = true
   slot_start_attempt(s, h, f.id, f.lease)
   slot_move(s, h, 'held', 'forced')
-  redis.call('ZADD', s.k.run, int(now + f.lease), f.id)
   if f.pool_subject then pool_note(f, s, h) end
   if f.keyed and f.record then claim_forced(key_load(f.record, now), f, h.id) end
   return 1
@@ -75,8 +74,8 @@ local function reply(registered, forced)
 end
 
 local registered, forced = 0, {}
-for i = 0, (#KEYS - 8) / 3 - 1 do forced[#forced + 1] = request(9 + 3 * i, 10 + 12 * i) end
-if not finished(now, KEYS[8], KEYS[8]) then
+for i = 0, (#KEYS - 7) / 3 - 1 do forced[#forced + 1] = request(8 + 3 * i, 10 + 12 * i) end
+if not finished(now, KEYS[7], KEYS[7]) then
   for _, f in ipairs(forced) do registered = registered + register(f) end
   if lease > 0 then
     s.dirty[gate], s.dirtied = now + lease, true
@@ -85,7 +84,7 @@ if not finished(now, KEYS[8], KEYS[8]) then
     s.dirty[gate] = nil
     slot_undirty(s)
   end
-  if s.dirtied then finish(KEYS[8], '', now) end
+  if s.dirtied then finish(KEYS[7], '', now) end
   slot_save(s, us, retain)
 end
 return reply(registered, forced)

@@ -278,6 +278,7 @@ func TestTheACLLineOfAConsumer(t *testing.T) {
 	defer client.Close()
 	const outbox = "slotgate:o:{lessons}"
 	do(t, client, "XGROUP", "CREATE", outbox, "billing", "0", "MKSTREAM")
+	do(t, rawClient(t, server.Addr()), "XADD", outbox, "*", "n", "7")
 	do(t, client, "XREADGROUP", "GROUP", "billing", "worker-1", "COUNT", "100", "STREAMS", outbox, ">")
 	do(t, client, "XACK", outbox, "billing", "1-1")
 	do(t, client, "XAUTOCLAIM", outbox, "billing", "worker-2", "60000", "0-0")

@@ -37,8 +37,21 @@ func settling(d *store.Decide, got store.Decided, outcome rules.Outcome) *store.
 	}
 }
 
-// benchmark runs one call in parallel and reports what the script took inside
-// Redis besides.
+// cpuOf is what a server has used of the processors, in µs.
+func cpuOf(b *testing.B, s *Store) (us float64) {
+	info, err := s.client.Info(context.Background(), "cpu").Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile(`used_cpu_(?:sys|user):([\d.]+)`).FindAllStringSubmatch(info, -1) {
+		seconds, _ := strconv.ParseFloat(found[1], 64)
+		us += seconds * 1e6
+	}
+	return us
+}
+
+// benchmark runs one call in parallel and reports besides what the script took inside
+// Redis, by the clock, and what Redis took of the processors for each call in all.
 func benchmark(b *testing.B, prepare func(s *Store, n int64), call func(s *Store, n int64) error) {
 	server := testbed.Redis(b)
 	s := openStore(b, server.Addr())
@@ -53,6 +66,7 @@ func benchmark(b *testing.B, prepare func(s *Store, n int64), call func(s *Store
 	}
 	var next atomic.Int64
 	b.SetParallelism(16)
+	before := cpuOf(b, s)
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
@@ -63,6 +77,7 @@ func benchmark(b *testing.B, prepare func(s *Store, n int64), call func(s *Store
 		}
 	})
 	b.StopTimer()
+	b.ReportMetric((cpuOf(b, s)-before)/float64(b.N), "redis-cpu-µs")
 	info, err := s.client.Info(ctx, "commandstats").Result()
 	if err != nil {
 		b.Fatal(err)

@@ -86,13 +86,13 @@ func (s *Store) publish(ctx context.Context, at place, entries []any) (last stri
 			return "", nil, strange("ship", "%v, want an entry", entry)
 		}
 		id, okID := pair[0].(string)
-		fields, okFields := pair[1].([]any)
-		if !okID || !okFields {
+		fields, _ := pair[1].([]any)
+		if !okID || len(fields) != 2 {
 			return "", nil, strange("ship", "%v, want an entry", entry)
 		}
 		last = id
-		c.args = append(append(c.args, id, len(fields)), fields...)
-		if note, ok := bookingNote(at, id, fields); ok {
+		c.args = append(c.args, id, fields[1])
+		if note, ok := bookingNote(at, id, fields[1]); ok {
 			notes = append(notes, note)
 		}
 	}
@@ -102,13 +102,8 @@ func (s *Store) publish(ctx context.Context, at place, entries []any) (last stri
 
 // bookingNote is what an entry says of a booking that counts for its subject in the pool:
 // it was made, or is no more. What the gate noted itself is as new, or newer.
-func bookingNote(at place, id string, fields []any) (news, bool) {
-	values := make(map[string]any, len(fields)/2)
-	for i := 1; i < len(fields); i += 2 {
-		name, _ := fields[i-1].(string)
-		values[name] = fields[i]
-	}
-	entry, err := decodeEntry(redis.XMessage{ID: id, Values: values})
+func bookingNote(at place, id string, packed any) (news, bool) {
+	entry, err := decodeEntry(redis.XMessage{ID: id, Values: map[string]any{"e": packed}})
 	if err != nil || !at.counts || entry.SubjectHash == "" {
 		return news{}, false
 	}

@@ -410,11 +410,7 @@ func (w *shardWorld) confirmed(d *store.Decide) bool {
 func (w *shardWorld) notDoneUnlessConfirmed(d *store.Decide) {
 	w.Helper()
 	record := w.one.keys.KeyRecord(w.one.secret.names.Load().key(d.Group, d.Partition, d.Key))
-	state, err := w.other.client.HGet(context.Background(), record, "st").Result()
-	if err != nil && err != redis.Nil {
-		w.Fatal(err)
-	}
-	if state == "done" && !w.confirmed(d) {
+	if readKeyRecord(w, w.other.client, record).state == "done" && !w.confirmed(d) {
 		w.Error("the key is done and its hold is not confirmed (H20)")
 	}
 }

@@ -138,7 +138,11 @@ func TestStrangeData(t *testing.T) {
 		}},
 		{"the key record is of a newer version", func(s *Store, d *store.Decide) error {
 			record := s.keys.KeyRecord(s.secret.names.Load().key(d.Group, d.Partition, d.Key))
-			return s.client.HSet(context.Background(), record, "v", "2").Err()
+			return s.client.Set(context.Background(), record, "2|what|may|come", time.Hour).Err()
+		}},
+		{"the key record is torn", func(s *Store, d *store.Decide) error {
+			record := s.keys.KeyRecord(s.secret.names.Load().key(d.Group, d.Partition, d.Key))
+			return s.client.Set(context.Background(), record, "1|done|x", time.Hour).Err()
 		}},
 		{"the hold is torn", func(s *Store, d *store.Decide) error {
 			_, err := admitted(s, d)

@@ -244,11 +244,7 @@ func (w *wire) picture() string {
 		out += fmt.Sprintf("ledger %s %s %s %s\n", e.Hold, e.From, e.To, e.Cause)
 	}
 	names := w.clear.secret.names.Load()
-	record, err := w.clear.client.HMGet(ctx, w.clear.keys.KeyRecord(names.key(d.Group, d.Partition, d.Key)), "st", "own", "hold", "ans").Result()
-	if err != nil {
-		w.Fatal(err)
-	}
-	out += fmt.Sprintf("key %v\n", record)
+	out += fmt.Sprintf("key %v\n", readKeyRecord(w, w.clear.client, w.clear.keys.KeyRecord(names.key(d.Group, d.Partition, d.Key))))
 	// What is left of the limits shows in the verdicts of those who come after.
 	d.Pool, d.Key, d.SlotLimit = "", "", store.Limit{}
 	for {

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"github.com/slotgate/slotgate/gate/store/storetest"
@@ -50,6 +52,23 @@ func openStore(t testing.TB, addr string, change ...func(*Options)) *Store {
 
 // withPrefix gives a test a name space of its own in a shared Redis.
 func withPrefix(prefix string) func(*Options) { return func(o *Options) { o.Prefix = prefix } }
+
+// keyRecord is a key record as luascripts/key.lua packs it; without fields where there is
+// none.
+type keyRecord struct{ state, owner, hold, answer string }
+
+func readKeyRecord(t testing.TB, client redis.Cmdable, name string) (r keyRecord) {
+	t.Helper()
+	packed, err := client.Get(context.Background(), name).Result()
+	if err == redis.Nil {
+		return r
+	}
+	fields := strings.SplitN(packed, "|", 11)
+	if err != nil || len(fields) != 11 {
+		t.Fatalf("%s is %q, %v", name, packed, err)
+	}
+	return keyRecord{state: fields[1], owner: fields[2], hold: fields[3], answer: fields[10]}
+}
 
 // advance moves the clock of all given stores.
 func advance(d time.Duration, stores ...*Store) {

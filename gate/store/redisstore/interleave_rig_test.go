@@ -237,8 +237,12 @@ func (r *interleaveRig) Save(keys []*store.Decide) interleave.Saved {
 	}
 	saved := interleave.Saved{Data: data, Digest: r.digest(contents, data)}
 	for _, d := range keys {
-		record := pairs(contents[r.record(d)])
-		saved.Keys = append(saved.Keys, interleave.KeyState{Done: record["st"] == "done", Hold: record["hold"]})
+		record, _ := contents[r.record(d)].(string)
+		if fields := strings.SplitN(record, "|", 11); len(fields) == 11 {
+			saved.Keys = append(saved.Keys, interleave.KeyState{Done: fields[1] == "done", Hold: fields[3]})
+		} else {
+			saved.Keys = append(saved.Keys, interleave.KeyState{})
+		}
 	}
 	return saved
 }
@@ -365,6 +369,8 @@ func relative(text string, now int64) string {
 	return long.ReplaceAllStringFunc(text, func(number string) string {
 		n, _ := strconv.ParseInt(number, 10, 64)
 		switch {
+		case n >= attemptZone:
+			return "a" + strconv.Itoa(ticksFrom(now, n-attemptZone))
 		case n >= confirmedZone:
 			return "c"
 		case n >= keptZone:
@@ -374,8 +380,8 @@ func relative(text string, now int64) string {
 	})
 }
 
-// Where the holds that never lapse stand among those that do; luascripts/slot.lua.
-const keptZone, confirmedZone = 1 << 51, 1 << 52
+// Where the holds that never lapse stand among those that do, and attempts; luascripts/slot.lua.
+const keptZone, confirmedZone, attemptZone = 1 << 51, 1 << 52, 7 << 50
 
 func ticksFrom(now, at int64) int { return interleave.Ticks(time.Duration(at-now) * time.Millisecond) }
 

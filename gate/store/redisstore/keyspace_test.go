@@ -109,8 +109,11 @@ func operate(t *testing.T, s *Store, d *store.Decide, got store.Decided, i int) 
 // Nothing in the store lives for ever, and every key is under the prefix.
 func TestEveryKeyHasATimeToLive(t *testing.T) {
 	s := openStore(t, testbed.Redis(t).Addr(), withPrefix("gate-7"))
-	everything(t, s)
 	ctx := context.Background()
+	if err := s.client.XGroupCreateMkStream(ctx, s.keys.Outbox("lessons"), "billing", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	everything(t, s)
 	last := booking(0)
 	last.Slot = "another"
 	if _, err := admitted(s, last); err != nil { // it is awaited while the keys are read
@@ -140,7 +143,7 @@ func TestEveryKeyHasATimeToLive(t *testing.T) {
 	if err := keys.Err(); err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{"s", "s:due", "s:run", "s:log", "s:x", "s:l", "k", "k:a", "k:x", "s:look", "l", "p", "i", "o", "d", "lead:fence", "lead:x", "b", "secret"} {
+	for _, kind := range []string{"s", "s:due", "s:log", "s:x", "s:l", "k", "k:a", "k:x", "s:look", "l", "p", "i", "o", "d", "lead:fence", "lead:x", "b", "secret"} {
 		found := false
 		for seen := range kinds {
 			found = found || seen == kind || strings.HasPrefix(seen, kind+":")
@@ -151,8 +154,9 @@ func TestEveryKeyHasATimeToLive(t *testing.T) {
 	}
 }
 
-// A zset or a stream that has been emptied and comes to be again has one too.
-func TestARecreatedKeyHasATimeToLive(t *testing.T) {
+// A zset that is empty is no key, and one that comes to be again has no time to live: so
+// what is due in a slot never gets empty.
+func TestWhatIsDueIsNeverEmpty(t *testing.T) {
 	s := openStore(t, testbed.Redis(t).Addr())
 	ctx := context.Background()
 	for n := range int64(3) {
@@ -163,20 +167,53 @@ func TestARecreatedKeyHasATimeToLive(t *testing.T) {
 			t.Fatal(err)
 		}
 		slot := s.keys.Slot(d.Pool, d.Slot)
-		for _, key := range []string{slot.State, slot.Due, slot.Running, slot.Ledger} {
-			if ttl, err := s.client.PTTL(ctx, key).Result(); err != nil || ttl <= 0 {
+		for _, key := range []string{slot.State, slot.Due, slot.Ledger} {
+			if ttl, err := s.client.PTTL(ctx, key).Result(); err != nil || ttl <= d.Retain || ttl > d.Retain+d.Retain/8 {
 				t.Fatalf("round %d: %q has %v, %v", n, key, ttl, err)
 			}
 		}
 		if _, err := s.Settle(ctx, settling(d, got, rules.Refused)); err != nil {
 			t.Fatal(err)
 		}
-		if left, err := s.client.Exists(ctx, slot.Due, slot.Running).Result(); err != nil || left != 0 {
-			t.Fatalf("round %d: %d of due and run are left, %v", n, left, err)
+		if left, err := s.client.ZRange(ctx, slot.Due, 0, -1).Result(); err != nil || !slices.Equal(left, []string{"@"}) {
+			t.Fatalf("round %d: what is left is %q, %v", n, left, err)
 		}
-		if err := s.client.Del(ctx, slot.Ledger).Err(); err != nil {
+	}
+}
+
+// Redis is told how long to keep a slot's keys only now and then, and keeps them for long
+// enough at all times.
+func TestASlotsKeysOutliveIt(t *testing.T) {
+	s := openStore(t, testbed.Redis(t).Addr())
+	ctx := context.Background()
+	d := booking(1)
+	slot := s.keys.Slot(d.Pool, "one")
+	kept := map[time.Duration]bool{}
+	began := time.Now()
+	for n := range int64(40) {
+		d := booking(n)
+		d.Slot = "one"
+		if _, err := admitted(s, d); err != nil {
 			t.Fatal(err)
 		}
+		for _, key := range []string{slot.State, slot.Due, slot.Ledger} {
+			// The script's clock is ahead of the one that Redis counts by.
+			ttl, err := s.client.PTTL(ctx, key).Result()
+			ahead := time.Duration(s.ahead.Load()) * time.Millisecond
+			if err != nil || ttl <= 0 {
+				t.Fatalf("%q has %v, %v", key, ttl, err)
+			}
+			kept[(ttl + time.Since(began)).Round(time.Minute)] = true
+			if state, err := s.client.HGet(ctx, slot.State, "s").Result(); err != nil {
+				t.Fatal(err)
+			} else if fields := strings.Split(state, "|"); len(fields) != 14 || fields[10] < fields[1] {
+				t.Fatalf("%v ahead the slot is %q: kept until field 11, remembered until field 2", ahead, state)
+			}
+		}
+		advance(time.Minute, s)
+	}
+	if len(kept) < 1 {
+		t.Fatal("no key had a time to live")
 	}
 }
 

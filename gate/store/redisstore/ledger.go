@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -31,19 +32,20 @@ func (s *Store) Ledger(ctx context.Context, pool, slot string, limit int) ([]sto
 
 // decodeEntry reads what slot_log in luascripts/hold_moves.lua writes.
 func decodeEntry(m redis.XMessage) (store.Entry, error) {
-	text := func(name string) string {
-		value, _ := m.Values[name].(string)
-		return value
+	packed, _ := m.Values["e"].(string)
+	fields := strings.SplitN(packed, "|", 7)
+	if len(fields) != 7 {
+		return store.Entry{}, strange("ledger", "entry %s is %v", m.ID, m.Values)
 	}
-	at, errTime := strconv.ParseInt(text("t"), 10, 64)
-	units, errUnits := strconv.ParseInt(text("u"), 10, 64)
-	from, okFrom := parseState(text("f"))
-	to, okTo := parseState(text("o"))
+	at, errTime := strconv.ParseInt(fields[0], 10, 64)
+	units, errUnits := strconv.ParseInt(fields[3], 10, 64)
+	from, okFrom := parseState(fields[4])
+	to, okTo := parseState(fields[5])
 	if errTime != nil || errUnits != nil || !okFrom || !okTo {
 		return store.Entry{}, strange("ledger", "entry %s is %v", m.ID, m.Values)
 	}
 	return store.Entry{
-		ID: m.ID, Time: time.UnixMilli(at), Hold: text("h"), SubjectHash: text("s"), Units: units,
-		From: from, To: to, Cause: text("c"),
+		ID: m.ID, Time: time.UnixMilli(at), Hold: fields[1], SubjectHash: fields[2], Units: units,
+		From: from, To: to, Cause: fields[6],
 	}, nil
 }

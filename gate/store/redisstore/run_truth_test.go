@@ -142,9 +142,9 @@ func TestALookUnderWayEndsWithItsRun(t *testing.T) {
 	}
 }
 
-// What an earlier version wrote, without a trace of truth, references or outbox, is
-// read as it was meant.
-func TestTheEarlierFormIsRead(t *testing.T) {
+// A slot that was written while its pool had no source, and whose bookings are not listed by
+// their subject, is read as it was meant.
+func TestASlotFromBeforeTruthIsRead(t *testing.T) {
 	s := openStore(t, testbed.Redis(t).Addr())
 	ctx := t.Context()
 	connected(t, s)
@@ -158,11 +158,11 @@ func TestTheEarlierFormIsRead(t *testing.T) {
 	stamp := func(after time.Duration) string { return unixMillis(now.Add(after)) }
 	print := encodeFingerprint(d.Fingerprint)
 	for _, command := range [][]any{
-		{"HSET", keys.State, "s", "1|" + stamp(time.Hour) + "|2|1|3|0|0|5|0|" + stamp(0), "r", run,
+		{"HSET", keys.State, "s", "1|" + stamp(time.Hour) + "|2|1|3|0|0|5|0|" + stamp(0) + "|" + stamp(time.Hour) + "|1|0|0", "r", run,
 			"h:booked-00000000001", "confirmed|2|" + hash + "|" + stamp(-time.Minute) + "|0|0||" + print + "||t:student",
 			"h:held-0000000000001", "held|1||" + stamp(-time.Second) + "|" + stamp(20*time.Second) + "|0|held-0000000000001:" + stamp(9*time.Second) + ":0|" + print + "||t:",
 			"u:" + hash, "1|"},
-		{"ZADD", keys.Due, int64(1)<<52 + now.Add(-time.Minute).UnixMilli(), "booked-00000000001", stamp(20 * time.Second), "held-0000000000001"},
+		{"ZADD", keys.Due, int64(7) << 50, "@", int64(1)<<52 + now.Add(-time.Minute).UnixMilli(), "booked-00000000001", stamp(20 * time.Second), "held-0000000000001"},
 	} {
 		do(t, s.client, command...)
 	}
@@ -174,7 +174,7 @@ func TestTheEarlierFormIsRead(t *testing.T) {
 	if applied, err := s.Apply(ctx, r); err != nil || !applied.Applied || applied.Known || applied.After != 8 {
 		t.Fatalf("applied %+v, %v", applied, err)
 	}
-	// What the earlier version did not list is not found by its subject, but by its id.
+	// What is not listed is not found by its subject, but by its id.
 	c := cancelling(d, "cancel-one-0000001", store.Cancel)
 	if got := verdict(t, s, c, decision.Admitted); got.Hold != "" {
 		t.Fatalf("decided %+v", got)

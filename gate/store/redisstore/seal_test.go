@@ -284,7 +284,12 @@ func TestAValueThatWasMovedDoesNotOpen(t *testing.T) {
 	first, second := strings.Split(field(state, "h:"+holds[0].ID), "|"), strings.Split(field(state, "h:"+holds[1].ID), "|")
 	second[9] = first[9]
 	do(t, client, "HSET", state, "h:"+holds[1].ID, strings.Join(second, "|"))
-	do(t, client, "HSET", record(holds[1]), "ans", field(record(holds[0]), "ans"))
+	own, err := client.Get(ctx, record(holds[1])).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stolen := strings.Replace(own, readKeyRecord(t, client, record(holds[1])).answer, readKeyRecord(t, client, record(holds[0])).answer, 1)
+	do(t, client, "SET", record(holds[1]), stolen, "KEEPTTL")
 
 	again := *holds[1]
 	again.ID = "request-again-00001"

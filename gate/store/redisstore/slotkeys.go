@@ -29,13 +29,13 @@ func (s *Store) keysOf(pool, slot string, truth store.TruthKind) slotKeys {
 // noSlot stands where a request goes under no slot.
 func (s *Store) noSlot() slotKeys {
 	none := s.keys.None()
-	return slotKeys{SlotKeys: luascripts.SlotKeys{State: none, Due: none, Running: none, Ledger: none, Look: none},
+	return slotKeys{SlotKeys: luascripts.SlotKeys{State: none, Due: none, Ledger: none, Look: none},
 		index: none, outbox: none, looks: none}
 }
 
 // with adds a script's other keys.
 func (k slotKeys) with(more ...string) []string {
-	return append([]string{k.State, k.Due, k.Running, k.Ledger, k.index, k.outbox, k.looks}, more...)
+	return append([]string{k.State, k.Due, k.Ledger, k.index, k.outbox, k.looks}, more...)
 }
 
 // oneShard puts the first key that plays a part in the place of those that play none:

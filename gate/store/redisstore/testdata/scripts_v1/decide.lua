@@ -4,7 +4,10 @@ local function clock(ahead)
   local us = t[1] * 1000000 + t[2] + ahead * 1000
   return math.floor(us / 1000), us
 end
-local RUN, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^(.*)|([01])|(%d+)$')
+local RUN, RUN_OTHERS, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^([^,|]*)([^|]*)|([01])|(%d+)$')
+local function run_is_another_shards(run)
+  return RUN_OTHERS ~= '' and run ~= '' and string.find(RUN_OTHERS .. ',', ',' .. run .. ',', 1, true) ~= nil
+end
 local function int(n)
   return string.format('%d', n)
 end
@@ -83,7 +86,7 @@ local function truth_unpack(packed, key)
   if not cap then error({ err = 'SCHEMA ' .. key .. ' has a state of truth that no gate wrote' }) end
   return {
     cap = tonumber(cap), total = tonumber(total), at = tonumber(at), checked = tonumber(checked),
-    failed = failed, fence = tonumber(fence), born = tonumber(born), due = tonumber(due),
+    failed = run_is_another_shards(failed) and RUN or failed, fence = tonumber(fence), born = tonumber(born), due = tonumber(due),
     asked = tonumber(asked), moved = tonumber(moved), looking = tonumber(looking),
     pending = tonumber(pending), hot = tonumber(hot), refresh = tonumber(refresh),
   }
@@ -97,10 +100,6 @@ local function truth_counts(s)
   return s.kind == ('2') and s.v.cap ~= nil and s.run == RUN
 end
 local function truth_failed(s) return s.kind ~= ('0') and s.v.failed == RUN end
-local function truth_fresh(s, age)
-  local speaks = truth_failed(s) or truth_counts(s) or s.kind == ('1') and s.v.total ~= (-1)
-  return speaks and s.now - s.v.checked <= age
-end
 local function truth_wait(s, hold_ttl)
   if s.kind ~= ('2') or RUN_CHANGED == '0' or truth_counts(s) then return 0 end
   return math.max(0, math.ceil(RUN_SINCE / 1000) + hold_ttl - s.now)
@@ -156,19 +155,24 @@ local function cancel_running(s, subject)
     if c.kind == ('c') and c.subject == subject and c.lease > s.now then return c end
   end
 end
+local ATTEMPT_ZONE = 7 * 2 ^ 50
+local function key_here(key)
+  if key ~= KEYS[1] then return key end
+end
 local function slot_keys(name)
-  return { hash = KEYS[1], due = KEYS[2], run = KEYS[3], log = KEYS[4], index = KEYS[5], outbox = KEYS[6],
-    looks = KEYS[7], channel = ARGV[3], name = name }
+  return { hash = KEYS[1], due = KEYS[2], log = KEYS[3], index = key_here(KEYS[4]), outbox = key_here(KEYS[5]),
+    looks = key_here(KEYS[6]), channel = ARGV[3], name = name }
 end
 local function slot_torn(s)
   error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
 end
 local function slot_unpack(s, state, mark, operator)
   check_schema(string.match(state, '^[^|]*'), s.k.hash)
-  local exp, conf, held, adm, ref, rel, ver, qw, idx = string.match(state, ('^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
+  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet = string.match(state, ('^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
   if not exp then slot_torn(s) end
   s.exp, s.conf, s.held, s.adm = tonumber(exp), tonumber(conf), tonumber(held), tonumber(adm)
   s.ref, s.rel, s.ver, s.qw, s.idx = tonumber(ref), tonumber(rel), tonumber(ver), tonumber(qw), tonumber(idx)
+  s.keep, s.first, s.grave, s.quiet = tonumber(keep), tonumber(first), tonumber(grave), tonumber(quiet)
   if mark then
     local full, probeat, pause, probelease, probe = string.match(mark, ('^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)$'))
     if not full then slot_torn(s) end
@@ -182,7 +186,7 @@ local function slot_unpack(s, state, mark, operator)
 end
 local function slot_pack_state(s)
   return table.concat({ (1), int(s.exp), int(s.conf), int(s.held), int(s.adm), int(s.ref), int(s.rel),
-    int(s.ver), int(s.qw), int(s.idx) }, '|')
+    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet) }, '|')
 end
 local function slot_pack_mark(s)
   return table.concat({ int(s.full), int(s.probeat), int(s.pause), int(s.probelease), s.probe }, '|')
@@ -194,18 +198,22 @@ local function slot_undirty(s)
   s.dirtied = true
   if s.kind == ('2') then s.run, s.verified = 'none', true end
 end
+local function slot_untouched(k)
+  return { k = k, rel = 0, entries = {}, pooled = {} }
+end
 local function slot_load(k, now, kind, extra)
   local got = redis.call('HMGET', k.hash, 's', 'm', 'o', 'r', 'd', 'v', 'c', unpack(extra))
   local s = {
     k = k, now = now, kind = kind, known = false, fields = {}, holds = {}, subjects = {}, attempts = {},
-    entries = {}, notes = {}, cancels = {},
+    entries = {}, notes = {}, cancels = {}, pooled = {},
     exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
+    keep = 0, first = 0, grave = 0, quiet = 0,
     full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
-    run = RUN_CHANGED == '0' and RUN or 'none', dirty = {},
+    run = RUN_CHANGED == '0' and RUN or 'none', dirty = {}, started = {},
   }
   if got[1] then
     slot_unpack(s, got[1], got[2], got[3])
-    s.known = true
+    s.known, s.unledgered = true, s.adm == 0
     s.run = got[4] or 'none'
     for gate, till in string.gmatch(got[5] or '', '([^:,]+):(%d+)') do
       if tonumber(till) > now then
@@ -216,11 +224,12 @@ local function slot_load(k, now, kind, extra)
     end
     if got[7] then s.cancels = cancels_unpack(got[7]) end
     if s.exp <= now then
-      redis.call('DEL', k.hash, k.due, k.run, k.log)
+      redis.call('DEL', k.hash, k.due, k.log)
       return slot_load(k, now, kind, extra)
     end
   end
   if kind ~= ('0') then s.v = truth_unpack(got[6], k.hash) end
+  if run_is_another_shards(s.run) then s.run, s.verified = RUN, true end
   for i, name in ipairs(extra) do s.fields[name] = got[i + 7] end
   return s
 end
@@ -252,6 +261,14 @@ local function slot_hold(s, id, forgotten)
   if not forgotten and hold_is_finished(h) and h.expires <= s.now then return nil end
   return h
 end
+local function slot_finish(s, key, state, subject)
+  finish(key, state, s.now, subject)
+  s.grave, s.noted = math.max(s.grave, s.now + (30000)), true
+end
+local function slot_finished(s, first, second)
+  if s.known and s.grave <= s.now then return nil end
+  return finished(s.now, first, second)
+end
 local function slot_wait(s, wait)
   if s.known and s.now + wait > s.qw then
     s.qw = s.now + wait
@@ -274,12 +291,6 @@ local function slot_total(s, configured)
   return slot_capacity(s, configured)
 end
 local function slot_doubtful(s) return slot_is_dirty(s) or truth_failed(s) end
-local function slot_over(s, configured)
-  if truth_counts(s) then return math.max(0, s.conf + s.held - s.v.cap) end
-  local capacity = slot_capacity(s, configured)
-  if capacity == (-1) then return 0 end
-  return math.max(0, s.conf + s.held - capacity)
-end
 local function slot_subject(s, hash)
   local subject = s.subjects[hash]
   if not subject then
@@ -333,29 +344,20 @@ local function slot_subject_list(s, h, listed)
     subject.changed = true
   end
 end
-local function pool_units(key, now, but)
-  local units, expired = 0, {}
-  local entries = redis.call('HGETALL', key)
-  for i = 1, #entries, 2 do
-    local n, expires = string.match(entries[i + 1], '^(%d+):(%d+)$')
-    if not n or tonumber(expires) <= now then
-      expired[#expired + 1] = entries[i]
-    elseif entries[i] ~= but then
-      units = units + tonumber(n)
-    end
-  end
-  if #expired > 0 then redis.call('HDEL', key, unpack(expired, 1, math.min(#expired, 1000))) end
-  return units
+local function pool_tell(s, id, subject, units, ttl)
+  s.pooled[#s.pooled + 1] = { id, subject, int(units), int(ttl) }
 end
-local function pool_note(d, h, now)
+local function pool_note(d, s, h)
   if d.max_per_subject == 0 or h.subject == '' then return end
   if hold_is_finished(h) then
+    if not d.pool_subject then return pool_tell(s, h.id, h.subject, 0, (30000)) end
     redis.call('HDEL', d.pool_subject, h.id)
     return
   end
   local lapses = not d.keep_unknown
   if h.state == 'pending' then lapses = d.truth == ('2') end
-  local expires = lapses and h.expires > (1) and h.expires or now + d.retain
+  local expires = lapses and h.expires > (1) and h.expires or s.now + d.retain
+  if not d.pool_subject then return pool_tell(s, h.id, h.subject, h.units, math.max(1, expires - s.now)) end
   redis.call('HSET', d.pool_subject, h.id, int(h.units) .. ':' .. int(expires))
   redis.call('PEXPIRE', d.pool_subject, int(d.retain))
 end
@@ -364,8 +366,7 @@ local function slot_keep(s, h)
   s.holds[h.id] = h
 end
 local function slot_log(s, h, from, cause)
-  s.entries[#s.entries + 1] = { 't', int(s.now), 'h', h.id, 's', h.subject, 'u', int(h.units),
-    'f', from, 'o', h.state, 'c', cause }
+  s.entries[#s.entries + 1] = table.concat({ int(s.now), h.id, h.subject, int(h.units), from, h.state, cause }, '|')
 end
 local COUNTER = { held = 'held', pending = 'held', unknown = 'held', confirmed = 'conf' }
 local function slot_note(s, id)
@@ -430,14 +431,7 @@ end
 local function slot_start_attempt(s, h, id, lease)
   h.attempts[#h.attempts + 1] = { id = id, lease = s.now + lease, seen = s.rel }
   if id ~= h.id then s.attempts[id] = h.id end
-  s.starts = { id = id, lease = s.now + lease }
-  slot_keep(s, h)
-end
-local function slot_end_attempt(s, h, i)
-  local id = h.attempts[i].id
-  table.remove(h.attempts, i)
-  if hold_is_booked(h) and #h.attempts == 0 then h.booked = slot_note(s, h.id).booked or s.now end
-  if id ~= h.id then s.attempts[id] = false end
+  s.started[#s.started + 1] = { id = id, lease = s.now + lease }
   slot_keep(s, h)
 end
 local function slot_expire(s, h)
@@ -452,13 +446,12 @@ local function slot_expire(s, h)
   end
 end
 local function slot_lapse(s, keep_unknown)
-  if not s.known then return 0 end
+  if not s.known or s.first == 0 or s.first > s.now then return 0 end
   local due = redis.call('ZRANGEBYSCORE', s.k.due, '-inf', int(s.now), 'LIMIT', 0, 4 * (16))
-  if #due == 0 then return 0 end
   local names = {}
   for i, id in ipairs(due) do names[i] = 'h:' .. id end
   slot_prefetch(s, names)
-  local lapsed, looked = 0, 0
+  local lapsed, looked, more = 0, 0, #due == 4 * (16)
   for _, id in ipairs(due) do
     local h = slot_hold(s, id, true)
     if not h or hold_is_finished(h) then
@@ -480,9 +473,39 @@ local function slot_lapse(s, keep_unknown)
         if h.state ~= 'unknown' then slot_move(s, h, 'unknown', 'lapse') end
         slot_keep(s, h)
       end
+    else
+      more = true
     end
   end
+  if not more then
+    local next = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(s.now), '(' .. int((2 ^ 51)), 'WITHSCORES', 'LIMIT', 0, 1)
+    s.first, s.noted = tonumber(next[2] or 0), true
+  end
   return lapsed
+end
+local function index_note(index, name, us, retain)
+  local life = retain + 2 * (3600000)
+  redis.call('ZADD', index, int(us), name)
+  redis.call('PEXPIRE', index, int(life))
+  local idle = redis.call('ZRANGEBYSCORE', index, '-inf', int(us - life * 1000), 'LIMIT', 0, (64))
+  if #idle > 0 then redis.call('ZREM', index, unpack(idle)) end
+end
+local function looks_plan(looks, name, due, retain)
+  if due == 0 then
+    redis.call('ZREM', looks, name)
+  else
+    redis.call('ZADD', looks, int(due), name)
+    redis.call('PEXPIRE', looks, int(retain))
+  end
+end
+local function outbox_add(outbox, name, entry, id)
+  local t, h, s, u, f, o, c = string.match(entry, '^(%d+)|([^|]*)|([^|]*)|(%d+)|(%a*)|(%a+)|(.*)$')
+  if id then
+    return redis.call('XADD', outbox, 'NOMKSTREAM', 'MAXLEN', '~', (100000), '*',
+      'l', id, 'n', name, 't', t, 'h', h, 's', s, 'u', u, 'f', f, 'o', o, 'c', c)
+  end
+  return redis.call('XADD', outbox, 'NOMKSTREAM', 'MAXLEN', '~', (100000), '*',
+    'n', name, 't', t, 'h', h, 's', s, 'u', u, 'f', f, 'o', o, 'c', c)
 end
 local function slot_hold_score(s, h)
   if h.state == 'confirmed' then return h.booked and (2 ^ 52) + h.booked end
@@ -491,16 +514,26 @@ local function slot_hold_score(s, h)
   return h.expires
 end
 local function slot_touch_index(s, us, retain)
-  if s.now - s.idx < (3600000) then return end
+  if not s.k.index or s.now - s.idx < (3600000) then return end
   s.idx = s.now
-  redis.call('ZADD', s.k.index, int(us), s.k.name)
-  redis.call('PEXPIRE', s.k.index, int(retain + 2 * (3600000)))
-  local idle = redis.call('ZRANGEBYSCORE', s.k.index, '-inf',
-    int(us - (retain + 2 * (3600000)) * 1000), 'LIMIT', 0, (64))
-  if #idle > 0 then redis.call('ZREM', s.k.index, unpack(idle)) end
+  index_note(s.k.index, s.k.name, us, retain)
+end
+local function slot_plan(s, due, retain)
+  if s.k.looks then
+    looks_plan(s.k.looks, s.k.name, due, retain)
+  else
+    s.planned = due
+  end
 end
 local function slot_write_holds(s, set, unset)
   local due, undue = {}, s.unlisted or {}
+  local function list(score, id)
+    due[#due + 1] = int(score)
+    due[#due + 1] = id
+    if score < (2 ^ 51) and (s.first == 0 or score < s.first) then s.first = score end
+  end
+  if not s.known then list(ATTEMPT_ZONE, '@') end
+  for _, a in ipairs(s.started) do list(ATTEMPT_ZONE + a.lease, '@' .. a.id) end
   for id, h in pairs(s.holds) do
     if h.changed and hold_is_finished(h) and #h.attempts == 0 and not h.remembered then
       unset[#unset + 1] = 'h:' .. id
@@ -513,14 +546,8 @@ local function slot_write_holds(s, set, unset)
       set[#set + 1] = 'h:' .. id
       set[#set + 1] = hold_pack(h)
       local score = slot_hold_score(s, h)
-      if score then
-        due[#due + 1] = int(score)
-        due[#due + 1] = id
-      end
-      if h.state == 'pending' and h.booked then
-        due[#due + 1] = int((2 ^ 52) + h.booked)
-        due[#due + 1] = '+' .. id
-      end
+      if score then list(score, id) end
+      if h.state == 'pending' and h.booked then list((2 ^ 52) + h.booked, '+' .. id) end
     end
   end
   for _, id in ipairs(s.forget or {}) do
@@ -535,6 +562,11 @@ local function slot_write_holds(s, set, unset)
       end
     end
   end
+  if s.ended and (#undue > 0 or #due == 0) then
+    undue[#undue + 1] = '@' .. s.ended
+  elseif s.ended then
+    list(ATTEMPT_ZONE + (1), '@' .. s.ended)
+  end
   if #due > 0 then redis.call('ZADD', s.k.due, unpack(due)) end
   if #undue > 0 then redis.call('ZREM', s.k.due, unpack(undue)) end
 end
@@ -546,21 +578,21 @@ local function slot_save_truth(s, us, retain, set)
     set[#set + 1] = 'v'
     set[#set + 1] = truth_pack(v)
   end
-  if not s.plan then return end
-  if v.due == 0 then
-    redis.call('ZREM', s.k.looks, s.k.name)
-  else
-    redis.call('ZADD', s.k.looks, int(v.due), s.k.name)
-    redis.call('PEXPIRE', s.k.looks, int(retain))
-  end
+  if s.plan then slot_plan(s, v.due, retain) end
 end
-local function slot_write_entries(s, retain)
+local function slot_write_entries(s)
   if #s.entries == 0 then return end
-  for _, entry in ipairs(s.entries) do
-    redis.call('XADD', s.k.log, 'MAXLEN', '~', (1000), '*', unpack(entry))
-    redis.call('XADD', s.k.outbox, 'MAXLEN', '~', (100000), '*', 'n', s.k.name, unpack(entry))
-  end
-  redis.call('PEXPIRE', s.k.outbox, int(retain))
+  local length = s.k.outbox and (1000) or (20000)
+  for _, entry in ipairs(s.entries) do redis.call('XADD', s.k.log, 'MAXLEN', '~', length, '*', 'e', entry) end
+  if not s.k.outbox or s.quiet > s.now then return end
+  for _, entry in ipairs(s.entries) do s.heard = outbox_add(s.k.outbox, s.k.name, entry) end
+  s.quiet = s.heard and 0 or s.now + (1000)
+end
+local function slot_keep_keys(s, retain)
+  if s.keep >= s.exp then return end
+  local life = retain + math.max((1000), math.floor(retain / 8))
+  s.keep = s.now + life
+  s.keeps = life
 end
 local function slot_save(s, us, retain)
   local set, unset = {}, {}
@@ -621,27 +653,39 @@ local function slot_save(s, us, retain)
     set[#set + 1] = slot_pack_operator(s)
   end
   local changed = #set > 0 or #unset > 0 or s.waited_for or s.announced
-  if not changed and not (s.retold and s.known) then return end
+  if not changed and not ((s.retold or s.noted) and s.known) then return end
   if s.kind ~= ('0') then slot_save_truth(s, us, retain, set) end
   slot_touch_index(s, us, retain)
   if changed then s.ver = s.ver + 1 end
-  s.exp = s.now + retain
+  if changed or s.retold then s.exp = s.now + retain end
+  slot_keep_keys(s, retain)
+  slot_write_entries(s)
   if not s.known or s.verified then
     set[#set + 1] = 'r'
     set[#set + 1] = s.run
   end
   redis.call('HSET', s.k.hash, 's', slot_pack_state(s), unpack(set))
   if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
-  if s.starts then
-    if s.ver % (16) == 0 then redis.call('ZREMRANGEBYSCORE', s.k.run, '-inf', int(s.now)) end
-    redis.call('ZADD', s.k.run, int(s.starts.lease), s.starts.id)
-    redis.call('PEXPIRE', s.k.run, int(retain))
+  if #s.started > 0 and s.ver % (16) == 0 then
+    redis.call('ZREMRANGEBYSCORE', s.k.due, '(' .. int(ATTEMPT_ZONE), int(ATTEMPT_ZONE + s.now))
   end
-  slot_write_entries(s, retain)
-  for _, key in ipairs({ s.k.hash, s.k.due, s.k.log }) do redis.call('PEXPIRE', key, int(retain)) end
+  if s.keeps then
+    redis.call('PEXPIRE', s.k.hash, int(s.keeps))
+    redis.call('PEXPIRE', s.k.due, int(s.keeps))
+  end
+  if s.keeps or s.unledgered and #s.entries > 0 then redis.call('PEXPIRE', s.k.log, int(s.keep - s.now)) end
+  if s.heard then redis.call('PEXPIRE', s.k.outbox, int(s.keep - s.now)) end
   if s.by_operator or s.dirtied or s.announced or s.freed and s.qw > s.now then
     redis.call('PUBLISH', s.k.channel, s.k.hash)
   end
+end
+local function slot_reply(s, us, reply)
+  if s.k.index then return reply end
+  local told = { reply, int(us), s.planned and int(s.planned) or '', #s.entries > 0 and '1' or '0' }
+  for _, note in ipairs(s.pooled) do
+    for _, value in ipairs(note) do told[#told + 1] = value end
+  end
+  return told
 end
 local function full_look(s, units)
   if s.full == 0 or units < s.full then return 'free' end
@@ -653,15 +697,6 @@ local function full_probe(s, id, lease)
   s.probe = id
   s.probelease = s.now + lease
   s.marked = true
-end
-local function full_end(s)
-  s.marked = s.marked or s.full > 0
-  s.full, s.probeat, s.pause, s.probelease = 0, 0, 0, 0
-  s.probe = ''
-end
-local function full_release(s)
-  s.rel = s.rel + 1
-  full_end(s)
 end
 local function full_next_probe(s, pause)
   s.probe = ''
@@ -682,17 +717,6 @@ local function full_mark(s, units, seen, is_probe)
   if is_probe then
     s.pause = math.min(2 * s.pause, (30000))
     full_next_probe(s, s.pause)
-  end
-end
-local function full_probed(s, outcome, ends)
-  if outcome == 'unknown' then
-    full_next_probe(s, s.pause)
-  elseif outcome == 'never_sent' then
-    full_next_probe(s, (1000))
-  elseif ends then
-    full_end(s)
-  else
-    full_next_probe(s, 0)
   end
 end
 local function limit_stand(state, us)
@@ -728,48 +752,43 @@ local function limit_charge(state, us, id)
     'PX', int(math.max(1, math.ceil((state.tat - us) / 1000))))
 end
 local function key_load(key, now)
-  local got = redis.call('HMGET', key, 'v', 'st', 'own', 'hold', 'fp', 'sc', 'lease', 'exp', 'wait')
-  check_schema(got[1], key)
-  local rec = {
-    key = key, now = now, stored = got[1], state = got[2] or 'none', owner = got[3], hold = got[4] or '',
-    fingerprint = got[5], scope = got[6] or '', lease = tonumber(got[7] or 0),
-    expires = tonumber(got[8] or 0), wait = tonumber(got[9] or 0),
-  }
-  if rec.expires <= now then rec.state, rec.owner, rec.hold, rec.wait = 'none', false, '', 0 end
-  if rec.state == 'running' and rec.lease <= now then rec.overdue = true end
+  local packed = redis.call('GET', key)
+  local rec = { key = key, now = now, state = 'none', owner = false, hold = '', scope = '', lease = 0, expires = 0, wait = 0 }
+  if not packed then return rec end
+  check_schema(string.match(packed, '^[^|]*'), key)
+  local state, owner, hold, fingerprint, scope, lease, expires, wait, by, answer = string.match(packed, ('^%d+|(%a+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|(.*)$'))
+  if not state then error({ err = 'SCHEMA ' .. key .. ' has a record that no gate wrote' }) end
+  if tonumber(expires) <= now then return rec end
+  rec.state, rec.owner, rec.hold, rec.fingerprint, rec.scope = state, owner, hold, fingerprint, scope
+  rec.lease, rec.expires, rec.wait, rec.by, rec.answer = tonumber(lease), tonumber(expires), tonumber(wait), by, answer
+  rec.overdue = state == 'running' and rec.lease <= now
   return rec
 end
 local function key_may_replay(scope, asking, bare)
   if scope ~= asking then return false end
   return scope ~= '' or bare
 end
-local function key_write(rec, ttl, fields)
-  if rec.stored and rec.state == 'none' then redis.call('DEL', rec.key) end
+local function key_write(rec, ttl, state, owner, hold, fingerprint, scope, lease, wait, by, answer)
   local expires = math.max(rec.expires, rec.now + ttl)
-  redis.call('HSET', rec.key, 'v', (1), 'exp', int(expires), unpack(fields))
-  redis.call('PEXPIRE', rec.key, int(expires - rec.now))
+  redis.call('SET', rec.key, table.concat({ (1), state, owner, hold, fingerprint, scope, int(lease), int(expires),
+    int(wait), by, answer }, '|'), 'PX', int(expires - rec.now))
 end
-local function key_claim(rec, id, hold, fingerprint, scope, lease, ttl)
+local function key_rewrite(rec, ttl)
+  key_write(rec, ttl, rec.state, rec.owner, rec.hold, rec.fingerprint, rec.scope, rec.lease, rec.wait, rec.by, rec.answer)
+end
+local function key_claim(rec, id, hold, fingerprint, scope, lease, ttl, by)
   if rec.state ~= 'none' then ttl = lease end
-  key_write(rec, math.max(ttl, lease), {
-    'st', 'running', 'own', id, 'hold', hold, 'fp', fingerprint, 'sc', scope,
-    'lease', int(rec.now + lease), 'wait', int(rec.wait) })
+  key_write(rec, math.max(ttl, lease), 'running', id, hold, fingerprint, scope, rec.now + lease, rec.wait, by or '', '')
 end
 local function key_complete(rec, ttl, answer)
-  key_write(rec, ttl, { 'st', 'done', 'ans', answer })
-end
-local function key_unknown(rec, ttl)
-  key_write(rec, ttl, { 'st', 'unknown' })
+  rec.state, rec.answer = 'done', answer
+  key_rewrite(rec, ttl)
 end
 local function key_wait(rec, wait)
   if wait > 0 and rec.now + wait > rec.wait then
-    redis.call('HSET', rec.key, 'wait', int(rec.now + wait))
+    rec.wait = rec.now + wait
+    key_rewrite(rec, 0)
   end
-end
-local function key_leave_answer(rec, key, answer, channel)
-  if rec.wait <= rec.now then return end
-  redis.call('SET', key, int(rec.wait) .. '|' .. rec.scope .. '|' .. answer, 'PX', int(rec.wait - rec.now))
-  redis.call('PUBLISH', channel, rec.key)
 end
 local function key_left_answer(key, now)
   local left = redis.call('GET', key)
@@ -777,6 +796,37 @@ local function key_left_answer(key, now)
   local expires, scope, answer = string.match(left, '^(%d+)|([^|]*)|(.*)$')
   if not expires or tonumber(expires) <= now then return nil end
   return scope, answer
+end
+local function replay(d, r, rec)
+  if key_may_replay(rec.scope, d.scope, d.bare) then
+    r.verdict, r.may_replay = 'replay', true
+    r.answer = rec.answer
+  else
+    r.verdict = 'key_done'
+  end
+end
+local function decide_key(d, r, rec)
+  if rec.state == 'none' then return false end
+  if rec.fingerprint ~= d.fingerprint then
+    r.verdict = 'mismatch'
+    return true
+  end
+  if rec.state == 'done' then
+    replay(d, r, rec)
+    return true
+  end
+  if rec.state == 'running' and not rec.overdue then
+    r.verdict, r.owner, r.retry = 'twin', rec.owner, rec.lease - rec.now
+    r.may_replay = key_may_replay(rec.scope, d.scope, d.bare)
+    key_wait(rec, d.wait)
+    return true
+  end
+  if not d.retry_unknown or rec.scope ~= d.scope then
+    r.verdict = 'outcome_unknown'
+    return true
+  end
+  if d.books then d.under = rec.hold end
+  return false
 end
 local function cancel_busy(d, r, s, subject)
   local running = cancel_running(s, subject)
@@ -797,48 +847,33 @@ local function adopt(d, r, s, h)
   h.expires = s.now + d.hold_ttl
   slot_start_attempt(s, h, d.id, d.lease)
   slot_move(s, h, 'held', 'adopt')
-  pool_note(d, h, s.now)
+  pool_note(d, s, h)
 end
-local function replay(d, r, rec)
-  if key_may_replay(rec.scope, d.scope, d.bare) then
-    r.verdict, r.may_replay = 'replay', true
-    r.answer = redis.call('HGET', rec.key, 'ans') or ''
-  else
-    r.verdict = 'key_done'
+local function decide_under(d, r, s)
+  local h = slot_hold(s, d.under)
+  if not h or hold_is_finished(h) then
+    if not d.pool_subject and d.max_per_subject > 0 and d.subject ~= '' then
+      pool_tell(s, d.under, d.subject, 0, (30000))
+    end
+    return 'gone'
   end
-end
-local function retry_unknown(d, r, rec, s)
-  local h = s and d.books and rec.hold ~= '' and slot_hold(s, rec.hold)
-  if not h or hold_is_finished(h) then return false end -- gone: a new hold is taken (H22)
-  if hold_is_booked(h) then
-    key_complete(rec, d.key_ttl, '') -- H21
-    replay(d, r, rec)
-    return true
-  end
+  if hold_is_booked(h) then return 'booked' end
   adopt(d, r, s, h)
-  return true
+  if not r.adopted and not d.pool_subject then pool_note(d, s, h) end
 end
-local function decide_key(d, r, rec, s)
-  if rec.state == 'none' then return false end
-  if rec.fingerprint ~= d.fingerprint then
-    r.verdict = 'mismatch'
-    return true
+local function pool_units(key, now, but)
+  local units, expired = 0, {}
+  local entries = redis.call('HGETALL', key)
+  for i = 1, #entries, 2 do
+    local n, expires = string.match(entries[i + 1], '^(%d+):(%d+)')
+    if not n or tonumber(expires) <= now then
+      expired[#expired + 1] = entries[i]
+    elseif entries[i] ~= but then
+      units = units + tonumber(n)
+    end
   end
-  if rec.state == 'done' then
-    replay(d, r, rec)
-    return true
-  end
-  if rec.state == 'running' and not rec.overdue then
-    r.verdict, r.owner, r.retry = 'twin', rec.owner, rec.lease - rec.now
-    r.may_replay = key_may_replay(rec.scope, d.scope, d.bare)
-    key_wait(rec, d.wait)
-    return true
-  end
-  if not d.retry_unknown or rec.scope ~= d.scope then
-    r.verdict = 'outcome_unknown'
-    return true
-  end
-  return retry_unknown(d, r, rec, s)
+  if #expired > 0 then redis.call('HDEL', key, unpack(expired, 1, math.min(#expired, 1000))) end
+  return units
 end
 local function decide_known_id(d, r, s)
   local cancel = cancel_of(s, d.id)
@@ -946,18 +981,27 @@ local function decide_look(d, s)
   truth_pace(s, d.hot, d.refresh)
   if slot_capacity(s, d.capacity) ~= (-1) and s.now - s.v.checked > d.refresh then truth_due(s, s.now) end
 end
-local function decide_room(d, r, s)
+local function room_of(d, s)
   local room = d.max_inflight
-  if (slot_doubtful(s) or slot_capacity(s, d.capacity) == (-1)) and (room == 0 or room > (4)) then
-    room = (4)
+  local unknown = slot_capacity(s, d.capacity) == (-1)
+  if not (unknown or slot_doubtful(s)) then return room end
+  local most = (4)
+  if d.truth == ('2') then
+    local unverified = slot_is_dirty(s) or truth_wait(s, d.hold_ttl) > 0
+    if unverified or d.keep_unknown then most = 1 end
+    if d.keep_unknown and (unverified or unknown) and s.held > s.v.pending then return 1, true end
   end
-  local awaited = '(' .. int(s.now)
-  if not (d.line or room > 0 and redis.call('ZCOUNT', s.k.run, awaited, '+inf') >= room) then
+  return (room == 0 or room > most) and most or room
+end
+local function decide_room(d, r, s)
+  local room, none = room_of(d, s)
+  local awaited = '(' .. int(ATTEMPT_ZONE + s.now)
+  if not (d.line or none or room > 0 and redis.call('ZCOUNT', s.k.due, awaited, '+inf') >= room) then
     return false
   end
   r.verdict = 'no_room'
-  local first = redis.call('ZRANGEBYSCORE', s.k.run, awaited, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-  r.retry = first[2] and tonumber(first[2]) - s.now or 0
+  local first = redis.call('ZRANGEBYSCORE', s.k.due, awaited, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  r.retry = first[2] and tonumber(first[2]) - ATTEMPT_ZONE - s.now or 0
   slot_wait(s, d.wait)
   return true
 end
@@ -968,7 +1012,7 @@ local function decide_admit(d, r, s)
   slot_move(s, h, 'held', 'decide')
   s.adm = s.adm + d.units
   if r.probe then full_probe(s, d.id, d.lease) end
-  pool_note(d, h, s.now)
+  pool_note(d, s, h)
   r.verdict, r.hold = 'admitted', d.id
 end
 local function decide_cancel(d, r, s)
@@ -1016,7 +1060,7 @@ local function decide_cancel(d, r, s)
   local function whose(h)
     if d.subject ~= '' or d.target == '' then return d.subject end
     if h then return h.subject end
-    local _, subject = finished(s.now, d.target_grave, d.target_grave)
+    local _, subject = slot_finished(s, d.target_grave, d.target_grave)
     return subject or ''
   end
   local h
@@ -1053,11 +1097,12 @@ local d = {
   one_per_subject = ARGV[12] == '1', max_per_subject = tonumber(ARGV[13]),
   max_inflight = tonumber(ARGV[14]), keep_unknown = ARGV[15] == '1',
   opens = tonumber(ARGV[16]), line = ARGV[17] == '1', subject = ARGV[18], text = ARGV[19],
-  pool_subject = KEYS[11], target_grave = KEYS[16],
+  pool_subject = key_here(KEYS[10]), target_grave = KEYS[15],
   key_ttl = tonumber(ARGV[21]), scope = ARGV[22], bare = ARGV[23] == '1',
   fingerprint = ARGV[24], retry_unknown = ARGV[25] == '1', wait = tonumber(ARGV[26]),
   books = ARGV[35] == '0', confirms = ARGV[35] == '2', target = ARGV[36], unreferenced = ARGV[37] == '1',
   truth = ARGV[38], hot = tonumber(ARGV[39]), refresh = tonumber(ARGV[40]), blind = ARGV[41] == '1',
+  under = ARGV[42],
 }
 local r = { hold = '', owner = '', answer = '', retry = 0, lapsed = 0, limits = {} }
 local rec, s
@@ -1070,36 +1115,44 @@ local function units_left()
 end
 local function answer()
   local admitted = r.verdict == 'admitted'
-  local reply = { r.verdict, r.hold, bool(r.adopted), bool(admitted and r.probe), int(r.seen or s and s.rel or 0),
+  local reply = { r.recorded and 'recorded' or r.verdict, r.hold, bool(r.adopted), bool(admitted and r.probe), int(r.seen or s and s.rel or 0),
     r.owner, bool(r.may_replay), r.answer, int(r.retry), int(r.lapsed), int(units_left()) }
   for _, state in ipairs(r.limits) do
     reply[#reply + 1] = state.limit.name
     reply[#reply + 1] = int(state.remaining)
     reply[#reply + 1] = int(state.reset)
   end
-  return reply
+  return s and slot_reply(s, us, reply) or reply
 end
 local function before()
   if keyed and ARGV[27] == '1' then
-    local scope, left = key_left_answer(KEYS[13], now)
+    local scope, left = key_left_answer(KEYS[12], now)
     if scope then
       r.verdict, r.may_replay = 'answered', key_may_replay(scope, d.scope, d.bare)
       r.answer = r.may_replay and left or ''
       return true
     end
   end
-  if (gated or keyed) and finished(now, KEYS[8], KEYS[9]) then
-    r.verdict = 'gone'
-    return true
-  end
-  if keyed then rec = key_load(KEYS[12], now) end
+  if keyed then rec = key_load(KEYS[11], now) end
   if gated then
     local extra = { 'h:' .. d.id, 't:' .. d.id }
     if d.subject ~= '' then extra[#extra + 1] = 'u:' .. d.subject end
     if rec and rec.hold ~= '' then extra[#extra + 1] = 'h:' .. rec.hold end
+    if d.under ~= '' then extra[#extra + 1] = 'h:' .. d.under end
     if d.target ~= '' then extra[#extra + 1] = 'h:' .. d.target end
     s = slot_load(slot_keys(ARGV[7]), now, d.truth, extra)
-    return decide_known_id(d, r, s)
+    if slot_finished(s, KEYS[7], KEYS[8]) then
+      s = slot_untouched(s.k)
+      r.verdict = 'gone'
+      return true
+    end
+    if not decide_known_id(d, r, s) then return false end
+    r.recorded = not s.k.index and r.verdict == 'admitted'
+    return true
+  end
+  if keyed and finished(now, KEYS[7], KEYS[8]) then
+    r.verdict = 'gone'
+    return true
   end
   if rec and rec.owner == d.id then
     r.verdict = rec.state == 'running' and 'admitted' or 'gone'
@@ -1126,21 +1179,37 @@ local function limited(name, key, at, verdict)
 end
 local function subject_full()
   if d.max_per_subject == 0 or d.subject == '' then return false end
-  if pool_units(KEYS[11], now, d.id) + d.units <= d.max_per_subject then return false end
-  r.verdict = 'subject_full'
-  return true
+  local full = ARGV[43] == '1'
+  if d.pool_subject then full = pool_units(d.pool_subject, now, d.id) + d.units > d.max_per_subject end
+  if full then r.verdict = 'subject_full' end
+  return full
+end
+local function under()
+  local hold = d.under ~= '' and decide_under(d, r, s)
+  if hold == 'booked' and keyed then
+    key_complete(rec, d.key_ttl, '')
+    replay(d, r, rec)
+  elseif hold == 'booked' then
+    r.verdict = 'booked'
+  elseif hold == 'gone' and not keyed then
+    r.verdict = 'hold_gone'
+  elseif not r.verdict and ARGV[44] == '1' then
+    r.verdict = 'looked'
+  end
+  return r.verdict ~= nil
 end
 local function look()
   if gated and d.books then r.lapsed = slot_lapse(s, d.keep_unknown) end
-  if keyed and decide_key(d, r, rec, s) then return true end
+  if keyed and decide_key(d, r, rec) then return true end
+  if gated and under() then return true end
   if ARGV[28] ~= '1' then
-    if limited('subject', KEYS[14], 29, 'limited_subject') then return true end
-    if limited('client', KEYS[15], 31, 'limited_client') then return true end
+    if limited('subject', KEYS[13], 29, 'limited_subject') then return true end
+    if limited('client', KEYS[14], 31, 'limited_client') then return true end
   end
   if not gated then return false end
   if not d.books then return decide_cancel(d, r, s) end
   return decide_subject(d, r, s) or subject_full() or decide_units(d, r, s)
-    or limited('slot', KEYS[10], 33, 'limited_slot') or decide_room(d, r, s)
+    or limited('slot', KEYS[9], 33, 'limited_slot') or decide_room(d, r, s)
 end
 if before() then return answer() end
 if not look() then
@@ -1154,8 +1223,10 @@ if not look() then
 end
 if r.verdict == 'admitted' then
   if keyed then key_claim(rec, d.id, d.books and r.hold or '', d.fingerprint, d.scope, d.lease, d.key_ttl) end
-elseif resent and (gated or keyed) then
-  finish(KEYS[9], '', now)
+elseif resent and gated then
+  slot_finish(s, KEYS[8], '')
+elseif resent and keyed then
+  finish(KEYS[8], '', now)
 end
 if gated and d.truth ~= ('0') then decide_look(d, s) end
 if gated then slot_save(s, us, d.retain) end

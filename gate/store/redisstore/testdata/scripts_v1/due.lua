@@ -4,29 +4,9 @@ local function clock(ahead)
   local us = t[1] * 1000000 + t[2] + ahead * 1000
   return math.floor(us / 1000), us
 end
-local RUN, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^(.*)|([01])|(%d+)$')
+local RUN, RUN_OTHERS, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^([^,|]*)([^|]*)|([01])|(%d+)$')
 local function int(n)
   return string.format('%d', n)
-end
-local function check_schema(v, key)
-  if v and not (tonumber(v) and tonumber(v) <= (1)) then
-    error({ err = 'SCHEMA ' .. key .. ' was written in version ' .. v ..
-      ' of the stored form, this gate reads up to ' .. (1) .. '; update this gate' })
-  end
-end
-local function finish(key, state, now, subject)
-  local value = state .. '|' .. int(now + (30000))
-  if subject and subject ~= '' then value = value .. '|' .. subject end
-  redis.call('SET', key, value, 'PX', (30000))
-end
-local function finished(now, first, second)
-  local found = redis.call('MGET', first, second)
-  for i = 1, 2 do
-    if found[i] then
-      local state, expires, subject = string.match(found[i], '^(%a*)|(%d+)|?(.*)$')
-      if state and tonumber(expires) > now then return state, subject end
-    end
-  end
 end
 local now = clock(ARGV[1])
 local most, lease = tonumber(ARGV[4]), tonumber(ARGV[5])

@@ -7,7 +7,7 @@ local us = time[1] * 1000000 + time[2] + ARGV[6] * 1000
 local same = noted_on == process and (noted_second == second or not string.find(second, '[^0]'))
 local unnoticed = known ~= '' and known ~= name and changed == '0'
 if ARGV[7] == '1' and noted_on ~= process then
-  name, changed, since = known, '0', ''
+  name, changed, since = known ~= '' and known or ARGV[4], '0', ''
 elseif not same or unnoticed then
   name = ARGV[4]
   changed, since = (known ~= '' or changed == '1') and '1' or '0', ''

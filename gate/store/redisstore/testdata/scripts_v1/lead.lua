@@ -4,15 +4,9 @@ local function clock(ahead)
   local us = t[1] * 1000000 + t[2] + ahead * 1000
   return math.floor(us / 1000), us
 end
-local RUN, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^(.*)|([01])|(%d+)$')
+local RUN, RUN_OTHERS, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^([^,|]*)([^|]*)|([01])|(%d+)$')
 local function int(n)
   return string.format('%d', n)
-end
-local function check_schema(v, key)
-  if v and not (tonumber(v) and tonumber(v) <= (1)) then
-    error({ err = 'SCHEMA ' .. key .. ' was written in version ' .. v ..
-      ' of the stored form, this gate reads up to ' .. (1) .. '; update this gate' })
-  end
 end
 local function finish(key, state, now, subject)
   local value = state .. '|' .. int(now + (30000))

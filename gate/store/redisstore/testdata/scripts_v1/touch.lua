@@ -4,7 +4,10 @@ local function clock(ahead)
   local us = t[1] * 1000000 + t[2] + ahead * 1000
   return math.floor(us / 1000), us
 end
-local RUN, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^(.*)|([01])|(%d+)$')
+local RUN, RUN_OTHERS, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^([^,|]*)([^|]*)|([01])|(%d+)$')
+local function run_is_another_shards(run)
+  return RUN_OTHERS ~= '' and run ~= '' and string.find(RUN_OTHERS .. ',', ',' .. run .. ',', 1, true) ~= nil
+end
 local function int(n)
   return string.format('%d', n)
 end
@@ -68,11 +71,6 @@ local function hold_attempt(h, id)
     if a.id == id then return i end
   end
 end
-local function hold_running(h, now)
-  for _, a in ipairs(h.attempts) do
-    if a.lease > now then return a end
-  end
-end
 local function truth_unpack(packed, key)
   if not packed then
     return { total = (-1), at = 0, checked = 0, failed = '', fence = 0, born = 0, due = 0, asked = 0,
@@ -83,7 +81,7 @@ local function truth_unpack(packed, key)
   if not cap then error({ err = 'SCHEMA ' .. key .. ' has a state of truth that no gate wrote' }) end
   return {
     cap = tonumber(cap), total = tonumber(total), at = tonumber(at), checked = tonumber(checked),
-    failed = failed, fence = tonumber(fence), born = tonumber(born), due = tonumber(due),
+    failed = run_is_another_shards(failed) and RUN or failed, fence = tonumber(fence), born = tonumber(born), due = tonumber(due),
     asked = tonumber(asked), moved = tonumber(moved), looking = tonumber(looking),
     pending = tonumber(pending), hot = tonumber(hot), refresh = tonumber(refresh),
   }
@@ -93,32 +91,11 @@ local function truth_pack(v)
     int(v.fence), int(v.born), int(v.due), int(v.asked), int(v.moved), int(v.looking),
     int(v.pending), int(v.hot), int(v.refresh) }, '|')
 end
-local function truth_counts(s)
-  return s.kind == ('2') and s.v.cap ~= nil and s.run == RUN
-end
-local function truth_failed(s) return s.kind ~= ('0') and s.v.failed == RUN end
-local function truth_fresh(s, age)
-  local speaks = truth_failed(s) or truth_counts(s) or s.kind == ('1') and s.v.total ~= (-1)
-  return speaks and s.now - s.v.checked <= age
-end
-local function truth_wait(s, hold_ttl)
-  if s.kind ~= ('2') or RUN_CHANGED == '0' or truth_counts(s) then return 0 end
-  return math.max(0, math.ceil(RUN_SINCE / 1000) + hold_ttl - s.now)
-end
-local function truth_pace(s, hot, refresh)
-  local v = s.v
-  if v.hot ~= hot or v.refresh ~= refresh then v.hot, v.refresh, s.retold = hot, refresh, true end
-end
 local function truth_due(s, at)
   local v = s.v
   if v.due == 0 or at < v.due or v.due < s.now - (600000) then
     v.due, s.retold, s.plan = at, true, true
   end
-end
-local function truth_ask(s)
-  if s.kind == ('0') or not s.known then return end
-  s.v.asked, s.retold = s.now, true
-  truth_due(s, s.now)
 end
 local function truth_moved(s, us)
   local v = s.v
@@ -145,30 +122,24 @@ local function cancels_pack(list)
   end
   return table.concat(packed, ',')
 end
-local function cancel_of(s, id)
-  for i, c in ipairs(s.cancels) do
-    if c.id == id then return c, i end
-  end
-end
-local function cancel_running(s, subject)
-  if subject == '' then return nil end
-  for _, c in ipairs(s.cancels) do
-    if c.kind == ('c') and c.subject == subject and c.lease > s.now then return c end
-  end
+local ATTEMPT_ZONE = 7 * 2 ^ 50
+local function key_here(key)
+  if key ~= KEYS[1] then return key end
 end
 local function slot_keys(name)
-  return { hash = KEYS[1], due = KEYS[2], run = KEYS[3], log = KEYS[4], index = KEYS[5], outbox = KEYS[6],
-    looks = KEYS[7], channel = ARGV[3], name = name }
+  return { hash = KEYS[1], due = KEYS[2], log = KEYS[3], index = key_here(KEYS[4]), outbox = key_here(KEYS[5]),
+    looks = key_here(KEYS[6]), channel = ARGV[3], name = name }
 end
 local function slot_torn(s)
   error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
 end
 local function slot_unpack(s, state, mark, operator)
   check_schema(string.match(state, '^[^|]*'), s.k.hash)
-  local exp, conf, held, adm, ref, rel, ver, qw, idx = string.match(state, ('^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
+  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet = string.match(state, ('^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
   if not exp then slot_torn(s) end
   s.exp, s.conf, s.held, s.adm = tonumber(exp), tonumber(conf), tonumber(held), tonumber(adm)
   s.ref, s.rel, s.ver, s.qw, s.idx = tonumber(ref), tonumber(rel), tonumber(ver), tonumber(qw), tonumber(idx)
+  s.keep, s.first, s.grave, s.quiet = tonumber(keep), tonumber(first), tonumber(grave), tonumber(quiet)
   if mark then
     local full, probeat, pause, probelease, probe = string.match(mark, ('^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)$'))
     if not full then slot_torn(s) end
@@ -182,7 +153,7 @@ local function slot_unpack(s, state, mark, operator)
 end
 local function slot_pack_state(s)
   return table.concat({ (1), int(s.exp), int(s.conf), int(s.held), int(s.adm), int(s.ref), int(s.rel),
-    int(s.ver), int(s.qw), int(s.idx) }, '|')
+    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet) }, '|')
 end
 local function slot_pack_mark(s)
   return table.concat({ int(s.full), int(s.probeat), int(s.pause), int(s.probelease), s.probe }, '|')
@@ -198,14 +169,15 @@ local function slot_load(k, now, kind, extra)
   local got = redis.call('HMGET', k.hash, 's', 'm', 'o', 'r', 'd', 'v', 'c', unpack(extra))
   local s = {
     k = k, now = now, kind = kind, known = false, fields = {}, holds = {}, subjects = {}, attempts = {},
-    entries = {}, notes = {}, cancels = {},
+    entries = {}, notes = {}, cancels = {}, pooled = {},
     exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
+    keep = 0, first = 0, grave = 0, quiet = 0,
     full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
-    run = RUN_CHANGED == '0' and RUN or 'none', dirty = {},
+    run = RUN_CHANGED == '0' and RUN or 'none', dirty = {}, started = {},
   }
   if got[1] then
     slot_unpack(s, got[1], got[2], got[3])
-    s.known = true
+    s.known, s.unledgered = true, s.adm == 0
     s.run = got[4] or 'none'
     for gate, till in string.gmatch(got[5] or '', '([^:,]+):(%d+)') do
       if tonumber(till) > now then
@@ -216,11 +188,12 @@ local function slot_load(k, now, kind, extra)
     end
     if got[7] then s.cancels = cancels_unpack(got[7]) end
     if s.exp <= now then
-      redis.call('DEL', k.hash, k.due, k.run, k.log)
+      redis.call('DEL', k.hash, k.due, k.log)
       return slot_load(k, now, kind, extra)
     end
   end
   if kind ~= ('0') then s.v = truth_unpack(got[6], k.hash) end
+  if run_is_another_shards(s.run) then s.run, s.verified = RUN, true end
   for i, name in ipairs(extra) do s.fields[name] = got[i + 7] end
   return s
 end
@@ -231,15 +204,6 @@ local function slot_get(s, name)
     s.fields[name] = value
   end
   return value
-end
-local function slot_prefetch(s, names)
-  local missing = {}
-  for _, name in ipairs(names) do
-    if s.fields[name] == nil then missing[#missing + 1] = name end
-  end
-  if #missing == 0 then return end
-  local got = s.known and redis.call('HMGET', s.k.hash, unpack(missing)) or {}
-  for i, name in ipairs(missing) do s.fields[name] = got[i] or false end
 end
 local function slot_hold(s, id, forgotten)
   local h = s.holds[id]
@@ -252,33 +216,9 @@ local function slot_hold(s, id, forgotten)
   if not forgotten and hold_is_finished(h) and h.expires <= s.now then return nil end
   return h
 end
-local function slot_wait(s, wait)
-  if s.known and s.now + wait > s.qw then
-    s.qw = s.now + wait
-    s.waited_for = true
-  end
-end
-local function slot_verified(s)
-  if s.kind == ('2') then return truth_counts(s) end
-  return s.run == RUN
-end
-local function slot_is_dirty(s) return next(s.dirty) ~= nil end
-local function slot_capacity(s, configured)
-  if not slot_verified(s) then return (-1) end
-  if s.kind == ('2') then return math.max(0, s.v.cap) end
-  if s.kind == ('1') then return s.v.total end
-  return s.own ~= '' and tonumber(s.own) or configured
-end
-local function slot_total(s, configured)
-  if s.kind == ('2') then return slot_verified(s) and s.v.total or (-1) end
-  return slot_capacity(s, configured)
-end
-local function slot_doubtful(s) return slot_is_dirty(s) or truth_failed(s) end
-local function slot_over(s, configured)
-  if truth_counts(s) then return math.max(0, s.conf + s.held - s.v.cap) end
-  local capacity = slot_capacity(s, configured)
-  if capacity == (-1) then return 0 end
-  return math.max(0, s.conf + s.held - capacity)
+local function slot_finished(s, first, second)
+  if s.known and s.grave <= s.now then return nil end
+  return finished(s.now, first, second)
 end
 local function slot_subject(s, hash)
   local subject = s.subjects[hash]
@@ -333,29 +273,20 @@ local function slot_subject_list(s, h, listed)
     subject.changed = true
   end
 end
-local function pool_units(key, now, but)
-  local units, expired = 0, {}
-  local entries = redis.call('HGETALL', key)
-  for i = 1, #entries, 2 do
-    local n, expires = string.match(entries[i + 1], '^(%d+):(%d+)$')
-    if not n or tonumber(expires) <= now then
-      expired[#expired + 1] = entries[i]
-    elseif entries[i] ~= but then
-      units = units + tonumber(n)
-    end
-  end
-  if #expired > 0 then redis.call('HDEL', key, unpack(expired, 1, math.min(#expired, 1000))) end
-  return units
+local function pool_tell(s, id, subject, units, ttl)
+  s.pooled[#s.pooled + 1] = { id, subject, int(units), int(ttl) }
 end
-local function pool_note(d, h, now)
+local function pool_note(d, s, h)
   if d.max_per_subject == 0 or h.subject == '' then return end
   if hold_is_finished(h) then
+    if not d.pool_subject then return pool_tell(s, h.id, h.subject, 0, (30000)) end
     redis.call('HDEL', d.pool_subject, h.id)
     return
   end
   local lapses = not d.keep_unknown
   if h.state == 'pending' then lapses = d.truth == ('2') end
-  local expires = lapses and h.expires > (1) and h.expires or now + d.retain
+  local expires = lapses and h.expires > (1) and h.expires or s.now + d.retain
+  if not d.pool_subject then return pool_tell(s, h.id, h.subject, h.units, math.max(1, expires - s.now)) end
   redis.call('HSET', d.pool_subject, h.id, int(h.units) .. ':' .. int(expires))
   redis.call('PEXPIRE', d.pool_subject, int(d.retain))
 end
@@ -364,8 +295,7 @@ local function slot_keep(s, h)
   s.holds[h.id] = h
 end
 local function slot_log(s, h, from, cause)
-  s.entries[#s.entries + 1] = { 't', int(s.now), 'h', h.id, 's', h.subject, 'u', int(h.units),
-    'f', from, 'o', h.state, 'c', cause }
+  s.entries[#s.entries + 1] = table.concat({ int(s.now), h.id, h.subject, int(h.units), from, h.state, cause }, '|')
 end
 local COUNTER = { held = 'held', pending = 'held', unknown = 'held', confirmed = 'conf' }
 local function slot_note(s, id)
@@ -409,18 +339,6 @@ local function slot_move(s, h, state, cause, still)
   slot_log(s, h, from, cause)
   slot_keep(s, h)
 end
-local function slot_doubt(s, id)
-  if not slot_hold(s, id) then return end
-  local note = slot_note(s, id)
-  note.doubted, note.changed = true, true
-end
-local function slot_doubted(s, h)
-  if slot_note(s, h.id).doubted then return true end
-  for _, c in ipairs(s.cancels) do
-    if c.kind == ('c') and c.hold == h.id and c.lease <= s.now then return true end
-  end
-  return false
-end
 local function slot_new_hold(s, id, units, subject, text, fingerprint, scope)
   return {
     id = id, state = '', units = units, subject = subject, taken = s.now, expires = 0,
@@ -430,59 +348,32 @@ end
 local function slot_start_attempt(s, h, id, lease)
   h.attempts[#h.attempts + 1] = { id = id, lease = s.now + lease, seen = s.rel }
   if id ~= h.id then s.attempts[id] = h.id end
-  s.starts = { id = id, lease = s.now + lease }
+  s.started[#s.started + 1] = { id = id, lease = s.now + lease }
   slot_keep(s, h)
 end
-local function slot_end_attempt(s, h, i)
-  local id = h.attempts[i].id
-  table.remove(h.attempts, i)
-  if hold_is_booked(h) and #h.attempts == 0 then h.booked = slot_note(s, h.id).booked or s.now end
-  if id ~= h.id then s.attempts[id] = false end
-  slot_keep(s, h)
+local function index_note(index, name, us, retain)
+  local life = retain + 2 * (3600000)
+  redis.call('ZADD', index, int(us), name)
+  redis.call('PEXPIRE', index, int(life))
+  local idle = redis.call('ZRANGEBYSCORE', index, '-inf', int(us - life * 1000), 'LIMIT', 0, (64))
+  if #idle > 0 then redis.call('ZREM', index, unpack(idle)) end
 end
-local function slot_expire(s, h)
-  if s.kind == ('2') then
-    h.expires = s.now + (30000)
-    slot_move(s, h, 'lapsed', 'lapse', true)
-    h.remembered = true
-    truth_ask(s)
+local function looks_plan(looks, name, due, retain)
+  if due == 0 then
+    redis.call('ZREM', looks, name)
   else
-    h.expires = (1)
-    slot_move(s, h, 'unknown', 'lapse')
+    redis.call('ZADD', looks, int(due), name)
+    redis.call('PEXPIRE', looks, int(retain))
   end
 end
-local function slot_lapse(s, keep_unknown)
-  if not s.known then return 0 end
-  local due = redis.call('ZRANGEBYSCORE', s.k.due, '-inf', int(s.now), 'LIMIT', 0, 4 * (16))
-  if #due == 0 then return 0 end
-  local names = {}
-  for i, id in ipairs(due) do names[i] = 'h:' .. id end
-  slot_prefetch(s, names)
-  local lapsed, looked = 0, 0
-  for _, id in ipairs(due) do
-    local h = slot_hold(s, id, true)
-    if not h or hold_is_finished(h) then
-      s.forget = s.forget or {}
-      s.forget[#s.forget + 1] = id
-    elseif looked < (16) then
-      looked = looked + 1
-      if h.state == 'pending' then
-        slot_expire(s, h)
-        if hold_is_finished(h) then lapsed = lapsed + 1 end
-      elseif not keep_unknown then
-        h.expires = s.now + (30000)
-        slot_move(s, h, 'lapsed', 'lapse', true)
-        h.remembered = true -- copies of its settlements may follow
-        lapsed = lapsed + 1
-        s.freed = true
-      else
-        h.expires = 0
-        if h.state ~= 'unknown' then slot_move(s, h, 'unknown', 'lapse') end
-        slot_keep(s, h)
-      end
-    end
+local function outbox_add(outbox, name, entry, id)
+  local t, h, s, u, f, o, c = string.match(entry, '^(%d+)|([^|]*)|([^|]*)|(%d+)|(%a*)|(%a+)|(.*)$')
+  if id then
+    return redis.call('XADD', outbox, 'NOMKSTREAM', 'MAXLEN', '~', (100000), '*',
+      'l', id, 'n', name, 't', t, 'h', h, 's', s, 'u', u, 'f', f, 'o', o, 'c', c)
   end
-  return lapsed
+  return redis.call('XADD', outbox, 'NOMKSTREAM', 'MAXLEN', '~', (100000), '*',
+    'n', name, 't', t, 'h', h, 's', s, 'u', u, 'f', f, 'o', o, 'c', c)
 end
 local function slot_hold_score(s, h)
   if h.state == 'confirmed' then return h.booked and (2 ^ 52) + h.booked end
@@ -491,16 +382,26 @@ local function slot_hold_score(s, h)
   return h.expires
 end
 local function slot_touch_index(s, us, retain)
-  if s.now - s.idx < (3600000) then return end
+  if not s.k.index or s.now - s.idx < (3600000) then return end
   s.idx = s.now
-  redis.call('ZADD', s.k.index, int(us), s.k.name)
-  redis.call('PEXPIRE', s.k.index, int(retain + 2 * (3600000)))
-  local idle = redis.call('ZRANGEBYSCORE', s.k.index, '-inf',
-    int(us - (retain + 2 * (3600000)) * 1000), 'LIMIT', 0, (64))
-  if #idle > 0 then redis.call('ZREM', s.k.index, unpack(idle)) end
+  index_note(s.k.index, s.k.name, us, retain)
+end
+local function slot_plan(s, due, retain)
+  if s.k.looks then
+    looks_plan(s.k.looks, s.k.name, due, retain)
+  else
+    s.planned = due
+  end
 end
 local function slot_write_holds(s, set, unset)
   local due, undue = {}, s.unlisted or {}
+  local function list(score, id)
+    due[#due + 1] = int(score)
+    due[#due + 1] = id
+    if score < (2 ^ 51) and (s.first == 0 or score < s.first) then s.first = score end
+  end
+  if not s.known then list(ATTEMPT_ZONE, '@') end
+  for _, a in ipairs(s.started) do list(ATTEMPT_ZONE + a.lease, '@' .. a.id) end
   for id, h in pairs(s.holds) do
     if h.changed and hold_is_finished(h) and #h.attempts == 0 and not h.remembered then
       unset[#unset + 1] = 'h:' .. id
@@ -513,14 +414,8 @@ local function slot_write_holds(s, set, unset)
       set[#set + 1] = 'h:' .. id
       set[#set + 1] = hold_pack(h)
       local score = slot_hold_score(s, h)
-      if score then
-        due[#due + 1] = int(score)
-        due[#due + 1] = id
-      end
-      if h.state == 'pending' and h.booked then
-        due[#due + 1] = int((2 ^ 52) + h.booked)
-        due[#due + 1] = '+' .. id
-      end
+      if score then list(score, id) end
+      if h.state == 'pending' and h.booked then list((2 ^ 52) + h.booked, '+' .. id) end
     end
   end
   for _, id in ipairs(s.forget or {}) do
@@ -535,6 +430,11 @@ local function slot_write_holds(s, set, unset)
       end
     end
   end
+  if s.ended and (#undue > 0 or #due == 0) then
+    undue[#undue + 1] = '@' .. s.ended
+  elseif s.ended then
+    list(ATTEMPT_ZONE + (1), '@' .. s.ended)
+  end
   if #due > 0 then redis.call('ZADD', s.k.due, unpack(due)) end
   if #undue > 0 then redis.call('ZREM', s.k.due, unpack(undue)) end
 end
@@ -546,21 +446,21 @@ local function slot_save_truth(s, us, retain, set)
     set[#set + 1] = 'v'
     set[#set + 1] = truth_pack(v)
   end
-  if not s.plan then return end
-  if v.due == 0 then
-    redis.call('ZREM', s.k.looks, s.k.name)
-  else
-    redis.call('ZADD', s.k.looks, int(v.due), s.k.name)
-    redis.call('PEXPIRE', s.k.looks, int(retain))
-  end
+  if s.plan then slot_plan(s, v.due, retain) end
 end
-local function slot_write_entries(s, retain)
+local function slot_write_entries(s)
   if #s.entries == 0 then return end
-  for _, entry in ipairs(s.entries) do
-    redis.call('XADD', s.k.log, 'MAXLEN', '~', (1000), '*', unpack(entry))
-    redis.call('XADD', s.k.outbox, 'MAXLEN', '~', (100000), '*', 'n', s.k.name, unpack(entry))
-  end
-  redis.call('PEXPIRE', s.k.outbox, int(retain))
+  local length = s.k.outbox and (1000) or (20000)
+  for _, entry in ipairs(s.entries) do redis.call('XADD', s.k.log, 'MAXLEN', '~', length, '*', 'e', entry) end
+  if not s.k.outbox or s.quiet > s.now then return end
+  for _, entry in ipairs(s.entries) do s.heard = outbox_add(s.k.outbox, s.k.name, entry) end
+  s.quiet = s.heard and 0 or s.now + (1000)
+end
+local function slot_keep_keys(s, retain)
+  if s.keep >= s.exp then return end
+  local life = retain + math.max((1000), math.floor(retain / 8))
+  s.keep = s.now + life
+  s.keeps = life
 end
 local function slot_save(s, us, retain)
   local set, unset = {}, {}
@@ -621,130 +521,67 @@ local function slot_save(s, us, retain)
     set[#set + 1] = slot_pack_operator(s)
   end
   local changed = #set > 0 or #unset > 0 or s.waited_for or s.announced
-  if not changed and not (s.retold and s.known) then return end
+  if not changed and not ((s.retold or s.noted) and s.known) then return end
   if s.kind ~= ('0') then slot_save_truth(s, us, retain, set) end
   slot_touch_index(s, us, retain)
   if changed then s.ver = s.ver + 1 end
-  s.exp = s.now + retain
+  if changed or s.retold then s.exp = s.now + retain end
+  slot_keep_keys(s, retain)
+  slot_write_entries(s)
   if not s.known or s.verified then
     set[#set + 1] = 'r'
     set[#set + 1] = s.run
   end
   redis.call('HSET', s.k.hash, 's', slot_pack_state(s), unpack(set))
   if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
-  if s.starts then
-    if s.ver % (16) == 0 then redis.call('ZREMRANGEBYSCORE', s.k.run, '-inf', int(s.now)) end
-    redis.call('ZADD', s.k.run, int(s.starts.lease), s.starts.id)
-    redis.call('PEXPIRE', s.k.run, int(retain))
+  if #s.started > 0 and s.ver % (16) == 0 then
+    redis.call('ZREMRANGEBYSCORE', s.k.due, '(' .. int(ATTEMPT_ZONE), int(ATTEMPT_ZONE + s.now))
   end
-  slot_write_entries(s, retain)
-  for _, key in ipairs({ s.k.hash, s.k.due, s.k.log }) do redis.call('PEXPIRE', key, int(retain)) end
+  if s.keeps then
+    redis.call('PEXPIRE', s.k.hash, int(s.keeps))
+    redis.call('PEXPIRE', s.k.due, int(s.keeps))
+  end
+  if s.keeps or s.unledgered and #s.entries > 0 then redis.call('PEXPIRE', s.k.log, int(s.keep - s.now)) end
+  if s.heard then redis.call('PEXPIRE', s.k.outbox, int(s.keep - s.now)) end
   if s.by_operator or s.dirtied or s.announced or s.freed and s.qw > s.now then
     redis.call('PUBLISH', s.k.channel, s.k.hash)
   end
 end
-local function full_look(s, units)
-  if s.full == 0 or units < s.full then return 'free' end
-  if s.probe ~= '' and s.probelease > s.now then return 'full', s.probelease - s.now end
-  if s.probeat > s.now then return 'full', s.probeat - s.now end
-  return 'probe'
-end
-local function full_probe(s, id, lease)
-  s.probe = id
-  s.probelease = s.now + lease
-  s.marked = true
-end
-local function full_end(s)
-  s.marked = s.marked or s.full > 0
-  s.full, s.probeat, s.pause, s.probelease = 0, 0, 0, 0
-  s.probe = ''
-end
-local function full_release(s)
-  s.rel = s.rel + 1
-  full_end(s)
-end
-local function full_next_probe(s, pause)
-  s.probe = ''
-  s.probelease = 0
-  s.probeat = s.now + pause
-  s.marked = true
-end
-local function full_mark(s, units, seen, is_probe)
-  if seen ~= s.rel then return end
-  if s.full == 0 then
-    s.full = units
-    s.pause = (1000)
-    full_next_probe(s, s.pause)
-    return
+local function slot_reply(s, us, reply)
+  if s.k.index then return reply end
+  local told = { reply, int(us), s.planned and int(s.planned) or '', #s.entries > 0 and '1' or '0' }
+  for _, note in ipairs(s.pooled) do
+    for _, value in ipairs(note) do told[#told + 1] = value end
   end
-  s.full = math.min(s.full, units)
-  s.marked = true
-  if is_probe then
-    s.pause = math.min(2 * s.pause, (30000))
-    full_next_probe(s, s.pause)
-  end
-end
-local function full_probed(s, outcome, ends)
-  if outcome == 'unknown' then
-    full_next_probe(s, s.pause)
-  elseif outcome == 'never_sent' then
-    full_next_probe(s, (1000))
-  elseif ends then
-    full_end(s)
-  else
-    full_next_probe(s, 0)
-  end
+  return told
 end
 local function key_load(key, now)
-  local got = redis.call('HMGET', key, 'v', 'st', 'own', 'hold', 'fp', 'sc', 'lease', 'exp', 'wait')
-  check_schema(got[1], key)
-  local rec = {
-    key = key, now = now, stored = got[1], state = got[2] or 'none', owner = got[3], hold = got[4] or '',
-    fingerprint = got[5], scope = got[6] or '', lease = tonumber(got[7] or 0),
-    expires = tonumber(got[8] or 0), wait = tonumber(got[9] or 0),
-  }
-  if rec.expires <= now then rec.state, rec.owner, rec.hold, rec.wait = 'none', false, '', 0 end
-  if rec.state == 'running' and rec.lease <= now then rec.overdue = true end
+  local packed = redis.call('GET', key)
+  local rec = { key = key, now = now, state = 'none', owner = false, hold = '', scope = '', lease = 0, expires = 0, wait = 0 }
+  if not packed then return rec end
+  check_schema(string.match(packed, '^[^|]*'), key)
+  local state, owner, hold, fingerprint, scope, lease, expires, wait, by, answer = string.match(packed, ('^%d+|(%a+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|(.*)$'))
+  if not state then error({ err = 'SCHEMA ' .. key .. ' has a record that no gate wrote' }) end
+  if tonumber(expires) <= now then return rec end
+  rec.state, rec.owner, rec.hold, rec.fingerprint, rec.scope = state, owner, hold, fingerprint, scope
+  rec.lease, rec.expires, rec.wait, rec.by, rec.answer = tonumber(lease), tonumber(expires), tonumber(wait), by, answer
+  rec.overdue = state == 'running' and rec.lease <= now
   return rec
 end
-local function key_may_replay(scope, asking, bare)
-  if scope ~= asking then return false end
-  return scope ~= '' or bare
-end
-local function key_write(rec, ttl, fields)
-  if rec.stored and rec.state == 'none' then redis.call('DEL', rec.key) end
+local function key_write(rec, ttl, state, owner, hold, fingerprint, scope, lease, wait, by, answer)
   local expires = math.max(rec.expires, rec.now + ttl)
-  redis.call('HSET', rec.key, 'v', (1), 'exp', int(expires), unpack(fields))
-  redis.call('PEXPIRE', rec.key, int(expires - rec.now))
+  redis.call('SET', rec.key, table.concat({ (1), state, owner, hold, fingerprint, scope, int(lease), int(expires),
+    int(wait), by, answer }, '|'), 'PX', int(expires - rec.now))
 end
-local function key_claim(rec, id, hold, fingerprint, scope, lease, ttl)
+local function key_claim(rec, id, hold, fingerprint, scope, lease, ttl, by)
   if rec.state ~= 'none' then ttl = lease end
-  key_write(rec, math.max(ttl, lease), {
-    'st', 'running', 'own', id, 'hold', hold, 'fp', fingerprint, 'sc', scope,
-    'lease', int(rec.now + lease), 'wait', int(rec.wait) })
+  key_write(rec, math.max(ttl, lease), 'running', id, hold, fingerprint, scope, rec.now + lease, rec.wait, by or '', '')
 end
-local function key_complete(rec, ttl, answer)
-  key_write(rec, ttl, { 'st', 'done', 'ans', answer })
-end
-local function key_unknown(rec, ttl)
-  key_write(rec, ttl, { 'st', 'unknown' })
-end
-local function key_wait(rec, wait)
-  if wait > 0 and rec.now + wait > rec.wait then
-    redis.call('HSET', rec.key, 'wait', int(rec.now + wait))
+local function claim_forced(rec, f, hold)
+  local unanswered = rec.state == 'unknown' or rec.overdue
+  if rec.state == 'none' or unanswered and rec.fingerprint == f.fingerprint then
+    key_claim(rec, f.id, hold, f.fingerprint, f.scope, f.lease, f.key_ttl)
   end
-end
-local function key_leave_answer(rec, key, answer, channel)
-  if rec.wait <= rec.now then return end
-  redis.call('SET', key, int(rec.wait) .. '|' .. rec.scope .. '|' .. answer, 'PX', int(rec.wait - rec.now))
-  redis.call('PUBLISH', channel, rec.key)
-end
-local function key_left_answer(key, now)
-  local left = redis.call('GET', key)
-  if not left then return nil end
-  local expires, scope, answer = string.match(left, '^(%d+)|([^|]*)|(.*)$')
-  if not expires or tonumber(expires) <= now then return nil end
-  return scope, answer
 end
 local now, us = clock(ARGV[1])
 local retain, keep_unknown, gate, lease = tonumber(ARGV[5]), ARGV[6] == '1', ARGV[7], tonumber(ARGV[8])
@@ -754,11 +591,11 @@ local function request(k, a)
     id = ARGV[a], hold = ARGV[a + 1], units = tonumber(ARGV[a + 2]), subject = ARGV[a + 3], text = ARGV[a + 4],
     hold_ttl = tonumber(ARGV[a + 5]), lease = tonumber(ARGV[a + 6]), max_per_subject = tonumber(ARGV[a + 7]),
     scope = ARGV[a + 8], fingerprint = ARGV[a + 9], keyed = ARGV[a + 10] == '1', key_ttl = tonumber(ARGV[a + 11]),
-    retain = retain, keep_unknown = keep_unknown, grave = KEYS[k], pool_subject = KEYS[k + 1], record = KEYS[k + 2],
+    retain = retain, keep_unknown = keep_unknown, grave = KEYS[k], pool_subject = key_here(KEYS[k + 1]), record = key_here(KEYS[k + 2]),
   }
 end
 local function known(f)
-  return slot_hold(s, f.id) or s.attempts[f.id] or slot_get(s, 't:' .. f.id) or finished(now, f.grave, f.grave)
+  return slot_hold(s, f.id) or s.attempts[f.id] or slot_get(s, 't:' .. f.id) or slot_finished(s, f.grave, f.grave)
 end
 local function hold_for(f)
   local h = slot_hold(s, f.hold)
@@ -767,27 +604,35 @@ local function hold_for(f)
   s.adm = s.adm + f.units
   return h or slot_new_hold(s, f.hold, f.units, f.subject, f.text, f.fingerprint, f.scope)
 end
-local function claim_key(f, hold)
-  local rec = key_load(f.record, now)
-  local unanswered = rec.state == 'unknown' or rec.overdue
-  if rec.state == 'none' or unanswered and rec.fingerprint == f.fingerprint then
-    key_claim(rec, f.id, hold, f.fingerprint, f.scope, f.lease, f.key_ttl)
-  end
-end
 local function register(f)
   local h = not known(f) and hold_for(f)
   if not h then return 0 end
   h.expires = now + f.hold_ttl
+  f.registered = true
   slot_start_attempt(s, h, f.id, f.lease)
   slot_move(s, h, 'held', 'forced')
-  redis.call('ZADD', s.k.run, int(now + f.lease), f.id)
-  pool_note(f, h, now)
-  if f.keyed then claim_key(f, h.id) end
+  if f.pool_subject then pool_note(f, s, h) end
+  if f.keyed and f.record then claim_forced(key_load(f.record, now), f, h.id) end
   return 1
 end
-local registered = 0
-if not finished(now, KEYS[8], KEYS[8]) then
-  for i = 0, (#KEYS - 8) / 3 - 1 do registered = registered + register(request(9 + 3 * i, 10 + 12 * i)) end
+local function reply(registered, forced)
+  if s.k.index then return int(registered) end
+  local unanswered = { int(registered) }
+  for _, f in ipairs(forced) do
+    local h = slot_hold(s, f.hold)
+    if h then pool_note(f, s, h) end
+    if h and hold_attempt(h, f.id) then
+      unanswered[#unanswered + 1] = f.id
+      unanswered[#unanswered + 1] = h.id
+      unanswered[#unanswered + 1] = f.registered and '1' or '0'
+    end
+  end
+  return slot_reply(s, us, unanswered)
+end
+local registered, forced = 0, {}
+for i = 0, (#KEYS - 7) / 3 - 1 do forced[#forced + 1] = request(8 + 3 * i, 10 + 12 * i) end
+if not finished(now, KEYS[7], KEYS[7]) then
+  for _, f in ipairs(forced) do registered = registered + register(f) end
   if lease > 0 then
     s.dirty[gate], s.dirtied = now + lease, true
     if s.v then s.v.at, s.retold = us, true end -- looks under way know nothing of this
@@ -795,7 +640,7 @@ if not finished(now, KEYS[8], KEYS[8]) then
     s.dirty[gate] = nil
     slot_undirty(s)
   end
-  if s.dirtied then finish(KEYS[8], '', now) end
+  if s.dirtied then finish(KEYS[7], '', now) end
   slot_save(s, us, retain)
 end
-return int(registered)
+return reply(registered, forced)
