@@ -35,8 +35,12 @@ local function decide_usual()
   if not exp or string.sub(state, 1, 2) ~= '1|' then return end
   conf, held, ver, first = tonumber(conf), tonumber(held), ver + 1, tonumber(first)
   local remembered = now + ARGV[11]
-  if tonumber(exp) <= now or first ~= 0 and first <= now or tonumber(grave) > now or tonumber(quiet) <= now
-    or tonumber(keep) < remembered or now - idx >= INDEX_TOUCH or tonumber(ARGV[16]) > now then return end
+  if tonumber(exp) <= now or first ~= 0 and first <= now or tonumber(quiet) <= now or tonumber(keep) < remembered
+    or now - idx >= INDEX_TOUCH or tonumber(ARGV[16]) > now then return end
+  if tonumber(grave) > now then
+    local graves = redis.call('MGET', KEYS[7], KEYS[8])
+    if graves[1] or graves[2] then return end
+  end
 
   local keyed = ARGV[20] == '1'
   local record = keyed and redis.call('GET', KEYS[11])
@@ -73,9 +77,7 @@ local function decide_usual()
   held = held + units
   if first == 0 or expires < first then first = expires end
   redis.call('ZADD', KEYS[2], format('%d', expires), id, format('%d', ATTEMPT_ZONE + lease), '@' .. id)
-  if ver % ATTEMPT_TRIM == 0 then
-    redis.call('ZREMRANGEBYSCORE', KEYS[2], '(' .. int(ATTEMPT_ZONE), int(ATTEMPT_ZONE + now))
-  end
+  if ver % ATTEMPT_TRIM == 0 then trim_attempts(KEYS[2], now) end
   redis.call('XADD', KEYS[3], 'MAXLEN', '~', '1000', '*', 'e',
     format('%d|%s|%s|%d||held|decide', now, id, subject, units))
   local s = format('1|%d|%d|%d|%d|%s|%s|%d|%s|%s|%s|%d|%s|%s', remembered, conf, held, adm + units, ref, rel, ver, qw, idx, keep,

@@ -29,12 +29,12 @@ type Script struct {
 }
 
 var (
-	slotParts = []string{"clock", "bounds", "finished", "hold", "truth", "cancel", "slot", "subject", "hold_moves",
+	slotParts = []string{"clock", "attempts", "bounds", "finished", "hold", "truth", "cancel", "slot", "subject", "hold_moves",
 		"pool_index", "pool_looks", "pool_outbox", "slot_save", "full"}
 	// The usual case comes before the functions of all others: Redis makes these anew for
 	// each call that gets to them.
-	decideParts = slices.Insert(slices.Clone(slotParts), 1, "limit", "decide_usual")
-	settleParts = slices.Insert(slices.Clone(slotParts), 1, "settle_usual")
+	decideParts = slices.Insert(slices.Clone(slotParts), 2, "limit", "decide_usual")
+	settleParts = slices.Insert(slices.Clone(slotParts), 2, "settle_usual")
 	leaderParts = []string{"clock", "bounds", "finished"}
 	keyParts    = []string{"clock", "bounds", "finished", "key"}
 )

@@ -21,6 +21,7 @@ local function settle_usual()
   if attempt ~= id or whose ~= subject or subject ~= '' and slot[8] ~= '0|' .. id then return end
   local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet = string.match(state, SLOT_STATE)
   if not exp or string.sub(state, 1, 2) ~= '1|' then return end
+  ver = ver + 1
   local remembered = now + ARGV[12]
   if tonumber(exp) <= now or tonumber(qw) > now or tonumber(quiet) <= now or tonumber(keep) < remembered
     or now - idx >= INDEX_TOUCH then return end
@@ -33,9 +34,10 @@ local function settle_usual()
 
   local format = string.format
   redis.call('ZADD', KEYS[2], format('%d', CONFIRMED_ZONE + now), id, format('%d', ATTEMPT_ZONE + ATTEMPT_ENDED), '@' .. id)
+  if ver % ATTEMPT_TRIM == 0 then trim_attempts(KEYS[2], now) end
   redis.call('XADD', KEYS[3], 'MAXLEN', '~', '1000', '*', 'e',
     format('%d|%s|%s|%s|held|confirmed|booked', now, id, subject, units))
-  local s = format('1|%d|%d|%d|%s|%s|%s|%d|%s|%s|%s|%s|%s|%s', remembered, conf + units, held - units, adm, ref, rel, ver + 1,
+  local s = format('1|%d|%d|%d|%s|%s|%s|%d|%s|%s|%s|%s|%s|%s', remembered, conf + units, held - units, adm, ref, rel, ver,
     qw, idx, keep, first, grave, quiet)
   local h = format('confirmed|%s|%s|%s|0|0||', units, subject, taken) .. rest
   if subject ~= '' then

@@ -172,6 +172,8 @@ local function slot_save(s, us, retain)
   slot_touch_index(s, us, retain)
   if changed then s.ver = s.ver + 1 end
   if changed or s.retold then s.exp = s.now + retain end
+  -- What was finished or refused before the slot was known may have left tombstones.
+  if not s.known then s.grave = s.now + COPY_WINDOW end
   slot_keep_keys(s, retain)
   slot_write_entries(s)
   if not s.known or s.verified then
@@ -180,10 +182,7 @@ local function slot_save(s, us, retain)
   end
   redis.call('HSET', s.k.hash, 's', slot_pack_state(s), unpack(set))
   if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
-  -- Attempts that ended or that nobody settled count for nothing, and go now and then.
-  if #s.started > 0 and s.ver % ATTEMPT_TRIM == 0 then
-    redis.call('ZREMRANGEBYSCORE', s.k.due, '(' .. int(ATTEMPT_ZONE), int(ATTEMPT_ZONE + s.now))
-  end
+  if changed and s.ver % ATTEMPT_TRIM == 0 then trim_attempts(s.k.due, s.now) end
   if s.keeps then
     redis.call('PEXPIRE', s.k.hash, int(s.keeps))
     redis.call('PEXPIRE', s.k.due, int(s.keeps))

@@ -87,6 +87,9 @@ func TestClusterALedgerIsShippedByOneGateAtATime(t *testing.T) {
 func TestClusterAnOutboxIsFilledByWhoTouched(t *testing.T) {
 	s := openStore(t, "", onCluster(testbed.Cluster(t)))
 	d := at("lesson", 1)
+	if err := s.client.XGroupCreateMkStream(t.Context(), s.keys.Outbox(d.Pool), "billing", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := admitted(s, d); err != nil {
 		t.Fatal(err)
 	}

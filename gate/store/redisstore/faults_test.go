@@ -318,6 +318,26 @@ func TestTheFirstCopyOfARefusedCallTakesNothing(t *testing.T) {
 	w.decide(second, decision.Admitted)
 }
 
+// So they may where no request had made the slot known before.
+func TestTheFirstCopyOfACallRefusedBeforeItsSlotWasKnownTakesNothing(t *testing.T) {
+	w := newWire(t)
+	ctx := context.Background()
+	early := booking(1)
+	early.OpensAt = time.Now().Add(store.CopyWindow / 3)
+	c := w.store.encodeDecide(w.store.secret.names.Load(), early, slotPart{})
+	resent, err := w.clear.client.Do(ctx, w.store.command(ctx, c, true, false).Args()...).Slice()
+	if err != nil || resent[0] != "not_open" {
+		t.Fatalf("%v, %v", resent, err)
+	}
+	advance(store.CopyWindow/2, w.store, w.clear)
+	other := booking(101) // of the same slot
+	w.decide(other, decision.Admitted)
+	late, err := w.clear.client.Do(ctx, w.store.command(ctx, c, false, false).Args()...).Slice()
+	if err != nil || late[0] != "gone" {
+		t.Fatalf("the first copy got %v, %v", late, err)
+	}
+}
+
 // A call sent once more after its first copy was charged is not charged again.
 func TestALostReplyChargesALimitOnce(t *testing.T) {
 	w := newWire(t)

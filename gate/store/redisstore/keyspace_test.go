@@ -181,6 +181,53 @@ func TestWhatIsDueIsNeverEmpty(t *testing.T) {
 	}
 }
 
+// A slot may be known before its first booking: its ledger, which begins with that, lives
+// no longer than the slot.
+func TestALedgerThatBeginsLateHasATimeToLive(t *testing.T) {
+	s := openStore(t, testbed.Redis(t).Addr())
+	ctx := context.Background()
+	d := booking(1)
+	c := cancelling(d, "cancel-one-0000001", store.Cancel)
+	got, err := admitted(s, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Settle(ctx, settling(c, got, rules.Refused)); err != nil {
+		t.Fatal(err)
+	}
+	advance(store.CopyWindow+time.Second, s)
+	if _, err := admitted(s, d); err != nil {
+		t.Fatal(err)
+	}
+	if ttl, err := s.client.PTTL(ctx, s.keys.Slot(d.Pool, d.Slot).Ledger).Result(); err != nil || ttl <= 0 {
+		t.Errorf("the ledger lives for %v, %v", ttl, err)
+	}
+}
+
+// Attempts that are over go now and then, in whatever order a slot's calls come.
+func TestAttemptsThatAreOverDoNotPileUp(t *testing.T) {
+	s := openStore(t, testbed.Redis(t).Addr())
+	ctx := context.Background()
+	for name, outcome := range map[string]rules.Outcome{"booked": rules.Booked, "never told": rules.Unknown} {
+		slot := s.keys.Slot("lessons", name)
+		for n := range int64(64) {
+			d := booking(n)
+			d.ID, d.Slot, d.Subject, d.Key = fmt.Sprintf("%s-%012d", outcome, n), name, "", ""
+			got, err := admitted(s, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Settle(ctx, settling(d, got, outcome)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		over, err := s.client.ZCount(ctx, slot.Due, fmt.Sprint("(", int64(attemptZone)), "+inf").Result()
+		if err != nil || over > 16 {
+			t.Errorf("%s: %d attempts that are over stand there still, %v", name, over, err)
+		}
+	}
+}
+
 // Redis is told how long to keep a slot's keys only now and then, and keeps them for long
 // enough at all times.
 func TestASlotsKeysOutliveIt(t *testing.T) {
