@@ -45,6 +45,13 @@ func (j *journey) admit() (*grant, *Reply) {
 	} else if d.Pool == "" && !j.dedupedOrLimited() {
 		return nil, j.forwardUnheld()
 	}
+	soldOut, listening := j.repeatReject(&d)
+	if soldOut != nil {
+		return nil, soldOut
+	}
+	if listening != nil {
+		defer listening.end()
+	}
 	stale := 0
 	for {
 		if j.outage != nil && j.overLimits() > 0 {
@@ -112,6 +119,9 @@ func (j *journey) admit() (*grant, *Reply) {
 				return nil, j.refuseVerdict(&decided)
 			}
 		default:
+			if listening != nil && decided.Holders != nil {
+				listening.keep(&d, &decided, asked, j.book, run)
+			}
 			return nil, j.refuseVerdict(&decided)
 		}
 	}

@@ -48,6 +48,8 @@ type Gate struct {
 	// was booked.
 	strangers rate.Sometimes
 
+	rejects *rejects
+
 	switching sync.Mutex // held while modes or rules are changed
 	looks     looks      // that requests in shadow have begun
 	strays    *tally     // of requests in shadow that may mean several rules
@@ -79,6 +81,7 @@ func New(o Options) (*Gate, error) {
 		strangers: rate.Sometimes{First: 1, Interval: time.Minute},
 		closed:    make(chan struct{}),
 		strays:    newTally(),
+		rejects:   newRejects(),
 	}
 	g.book.Store(newRulebook(Rules{Config: o.Config, Set: o.Set, Backend: o.Backend, Truth: o.Truth}, nil))
 	g.local = degrade.NewLocal()

@@ -226,6 +226,7 @@ func answers(status int, body string, fields ...string) *BackendAnswer {
 type meter struct {
 	mu       sync.Mutex
 	oversold int64
+	repeated int
 	failures map[string]int
 }
 
@@ -236,6 +237,12 @@ func (m *meter) Oversold(_ string, units int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.oversold += units
+}
+
+func (m *meter) Repeated(string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.repeated++
 }
 
 func (m *meter) StoreError(kind string) {

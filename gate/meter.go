@@ -18,6 +18,8 @@ type Meter interface {
 	Outcome(rule string, o rules.Outcome, took time.Duration)
 	// Oversold adds units that a late booking put over a slot's capacity.
 	Oversold(pool string, units int64)
+	// Repeated counts one "sold out" that was told without asking the store.
+	Repeated(pool string)
 	// StoreError counts one failed store call by kind.
 	StoreError(kind string)
 }

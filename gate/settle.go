@@ -17,6 +17,7 @@ func (j *journey) settle(g *grant, outcome rules.Outcome, reply *Reply) {
 	step := j.step("settle")
 	settled, err := j.store().Settle(context.Background(), s)
 	step.End(err != nil)
+	j.gate.rejects.drop(slotName{s.Pool, s.Slot}) // whoever hears of it finds what it freed (P4)
 	switch {
 	case j.outage != nil: // the process's own
 	case err != nil:

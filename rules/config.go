@@ -129,7 +129,7 @@ type PoolConfig struct {
 	MaxInflight   int           `yaml:"max_inflight" min:"0" max:"1000000" doc:"requests of one slot at the backend at once, 1: a lock, 0: no limit"`
 	Queue         QueueConfig   `yaml:"queue" doc:"what exceeds max_inflight waits here"`
 	KeepUnknown   bool          `yaml:"keep_unknown" doc:"an unknown outcome keeps its units until truth or an operator says"`
-	RejectCache   time.Duration `yaml:"reject_cache" doc:"repeats of \"sold out\" are answered from this process for so long"`
+	RejectCache   time.Duration `yaml:"reject_cache" doc:"repeats of \"sold out\" are answered from this process for so long, until a unit comes free; 0s: never"`
 	OpensAt       time.Time     `yaml:"opens_at" doc:"RFC 3339: before it every booking is closed"`
 }
 

@@ -10,7 +10,7 @@
 // The room for a change, by file: config.go the schema, with its words and bounds,
 // truth.go that of a pool's truth; schema*.go its defaults and the JSON Schema;
 // load*.go from YAML to a Config; validate*.go its checks and warnings,
-// validate_unavailable.go what no engine carries out yet; match*.go which rule,
+// match*.go which rule,
 // issue.go which pages hand out one-time ids, extract*.go which facts, classify.go
 // what an answer meant, reference.go which booking it made.
 package rules

@@ -55,9 +55,10 @@ func defaultConfig() *Config {
 
 func defaultPool() *PoolConfig {
 	return &PoolConfig{
-		HoldTTL: 30 * time.Second,
-		Retain:  30 * day,
-		Queue:   QueueConfig{Size: 256, Wait: 2 * time.Second},
+		RejectCache: 250 * time.Millisecond,
+		HoldTTL:     30 * time.Second,
+		Retain:      30 * day,
+		Queue:       QueueConfig{Size: 256, Wait: 2 * time.Second},
 	}
 }
 

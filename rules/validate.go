@@ -26,7 +26,6 @@ func validate(doc *document, cfg *Config, dsn func(driver, dsn string) error) {
 	v.tracing(top.field("tracing"))
 	v.pools(top.field("pools"))
 	v.rules(top.field("rules"))
-	v.unavailable(top)
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)

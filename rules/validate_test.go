@@ -219,19 +219,6 @@ func TestValidateKeepsQuiet(t *testing.T) {
 	}
 }
 
-func TestUnavailable(t *testing.T) {
-	for _, row := range []struct{ section, text, want string }{
-		{"lessons:", "reject_cache: «1s", "reject_cache"},
-	} {
-		t.Run(row.text, func(t *testing.T) {
-			expectFault(t, edit(t, row.section, row.text), row.want+" is not available yet", LoadOptions{})
-		})
-	}
-	if len(unavailable) == 0 {
-		t.Error("the table is empty: remove it and this test")
-	}
-}
-
 func TestFaultsShowNoSecrets(t *testing.T) {
 	for _, row := range []struct{ section, text string }{
 		{"", "tracing: { otlp_endpoint: \"http://user:hunter2@a\" }"},

@@ -34,6 +34,7 @@ type Metrics struct {
 	store     *prometheus.HistogramVec
 	storeErrs *prometheus.CounterVec
 	oversold  *prometheus.CounterVec
+	repeated  *prometheus.CounterVec
 	refusals  *prometheus.CounterVec
 	holds     *prometheus.GaugeVec
 	truth     truthMetrics
@@ -65,6 +66,7 @@ func NewMetrics(config *rules.Config, version, commit string) *Metrics {
 		store:     histograms("slotgate_store_seconds", "Time of one store call, its retry included, failed ones too.", secondsInStore, "op"),
 		storeErrs: counters("slotgate_store_errors_total", "Failed store calls.", "kind"),
 		oversold:  counters("slotgate_oversold_units", "Units that bookings answered after their hold was gone put over a slot's capacity.", "pool"),
+		repeated:  counters("slotgate_reject_cache_hits_total", "Answers of sold-out that were given without asking the store (reject_cache).", "pool"),
 		refusals:  counters("slotgate_edge_refusals_total", "Requests and connections refused before any rule looked at them.", "kind"),
 		holds:     gauges("slotgate_holds", "Units in holds, counted in the background from the slots the store lists.", "pool", "state"),
 		tunnels: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -83,7 +85,7 @@ func NewMetrics(config *rules.Config, version, commit string) *Metrics {
 	m.reload.Set(1)
 	m.registry.MustRegister(
 		m.requests, m.outcomes, m.total, m.inGate, m.upstream, m.store, m.storeErrs,
-		m.oversold, m.refusals, m.holds, m.tunnels, build, m.reload,
+		m.oversold, m.repeated, m.refusals, m.holds, m.tunnels, build, m.reload,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	for _, rule := range config.Rules {
@@ -91,6 +93,7 @@ func NewMetrics(config *rules.Config, version, commit string) *Metrics {
 	}
 	for pool := range config.Pools {
 		m.oversold.WithLabelValues(pool)
+		m.repeated.WithLabelValues(pool)
 	}
 	m.registerTruth(config)
 	for _, kind := range []store.ErrorKind{store.KindTimeout, store.KindConnection, store.KindFull, store.KindReply, store.KindServer, store.KindClosed, degrade.KindOpen} {
@@ -118,6 +121,9 @@ func (m *Metrics) Outcome(rule string, o rules.Outcome, took time.Duration) {
 	r.outcomes[o].Inc()
 	r.upstreamFor(m, rule, o).Observe(took.Seconds())
 }
+
+// Repeated implements gate.Meter.
+func (m *Metrics) Repeated(pool string) { m.repeated.WithLabelValues(pool).Inc() }
 
 // Oversold implements gate.Meter.
 func (m *Metrics) Oversold(pool string, units int64) {

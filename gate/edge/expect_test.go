@@ -157,6 +157,7 @@ type uncounted struct{}
 func (uncounted) Request(string, decision.Decision, time.Duration, time.Duration) {}
 func (uncounted) Outcome(string, rules.Outcome, time.Duration)                    {}
 func (uncounted) Oversold(string, int64)                                          {}
+func (uncounted) Repeated(string)                                                 {}
 func (uncounted) StoreError(string)                                               {}
 
 const waitingPost = " HTTP/1.1\r\nHost: x\r\nX-Student: %s\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"

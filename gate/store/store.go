@@ -168,6 +168,9 @@ type Decide struct {
 	// Charged: an earlier call of this request has been charged for the subject
 	// and client limits.
 	Charged bool
+	// Repeat > 0: this process would tell others for so long what a SoldOut tells, without
+	// asking, and wants Decided.Holders; for so long WatchSlot tells of units that come free.
+	Repeat time.Duration
 	// Line: others of this process wait for room on this slot; where this call
 	// would be admitted with a new hold it is NoRoom instead.
 	Line bool
@@ -204,11 +207,23 @@ type Decided struct {
 	RetryAfter time.Duration
 	// Limits are those that were looked at.
 	Limits []LimitState
+	// Holders stands beside a SoldOut that may be repeated (Decide.Repeat) to requests for
+	// as many units that it does not know; nil: to none.
+	Holders Holders
 	// Lapsed counts the holds this call lapsed.
 	Lapsed int
 	// Left is how many units are left on the slot after this call; -1 when the
 	// call did not look, or it is not known.
 	Left int64
+}
+
+// Holders knows who has anything to do with a slot of which nothing is left. It is safe
+// for concurrent use.
+type Holders interface {
+	// Know reports whether the slot may know the subject or the key of the request: only the
+	// store can answer it then. Of others it has told all there is for as long as nothing
+	// comes free.
+	Know(d *Decide) bool
 }
 
 // Touch says that one gate passed requests of a slot to the backend while the

@@ -322,6 +322,7 @@ func (q *question) soldOut(wait time.Duration) bool {
 	if q.stale() {
 		return q.say(decision.Load, 0)
 	}
+	q.offerHolders()
 	return q.say(decision.SoldOut, wait)
 }
 

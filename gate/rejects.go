@@ -1,0 +1,170 @@
+package gate
+
+import (
+	"sync"
+	"time"
+
+	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
+)
+
+// maxRejects bounds the slots of which a gate remembers that they are sold out.
+const maxRejects = 4096
+
+// rejects are the slots of which this process says "sold out" by itself for a while
+// (pools.*.reject_cache). A request is told so only if the store would have: nothing was
+// left, the slot and the keys used on it know nothing of this request, and nothing has
+// come free since as far as the store has told. Safe for concurrent use.
+type rejects struct {
+	mu     sync.RWMutex
+	bySlot map[slotName]*reject
+}
+
+// reject is what one process knows of one slot. It listens to the slot from before the
+// store is asked.
+type reject struct {
+	all   *rejects
+	name  slotName
+	watch store.Watch
+
+	// What follows is written once, before the reject is found by others.
+	book    *rulebook
+	run     int64 // of the store
+	until   time.Time
+	changes time.Time // when the verdict may change by itself; zero: not known
+	units   int64     // that were asked for: others may lapse free sooner
+	holders store.Holders
+	known   bool // false: the store is being asked
+}
+
+func newRejects() *rejects { return &rejects{bySlot: make(map[slotName]*reject)} }
+
+// listen begins to learn whether a slot is sold out; nil where somebody does so already, or
+// it is known. It is ended with end.
+func (r *rejects) listen(s store.Store, name slotName) *reject {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.bySlot[name] != nil || len(r.bySlot) >= maxRejects {
+		return nil
+	}
+	one := &reject{all: r, name: name, watch: s.WatchSlot(name.pool, name.slot)}
+	r.bySlot[name] = one
+	return one
+}
+
+// keep remembers the store's answer to d.
+func (r *reject) keep(d *store.Decide, decided *store.Decided, asked time.Time, book *rulebook, run int64) {
+	r.all.mu.Lock()
+	defer r.all.mu.Unlock()
+	if r.all.bySlot[r.name] != r {
+		return // dropped meanwhile
+	}
+	r.book, r.run, r.until = book, run, asked.Add(d.Repeat)
+	r.units, r.holders, r.known = d.Units, decided.Holders, true
+	if decided.RetryAfter > 0 {
+		r.changes = asked.Add(decided.RetryAfter)
+		if r.changes.Before(r.until) {
+			r.until = r.changes
+		}
+	}
+	time.AfterFunc(time.Until(r.until), r.drop)
+}
+
+// end forgets it unless the store's answer was kept.
+func (r *reject) end() {
+	r.all.mu.Lock()
+	defer r.all.mu.Unlock()
+	if !r.known {
+		r.forget()
+	}
+}
+
+// drop forgets it. It may be called twice.
+func (r *reject) drop() {
+	r.all.mu.Lock()
+	defer r.all.mu.Unlock()
+	r.forget()
+}
+
+func (r *reject) forget() {
+	if r.all.bySlot[r.name] == r {
+		delete(r.all.bySlot, r.name)
+		r.watch.Close()
+	}
+}
+
+// drop forgets what is known of a slot, and what the store is being asked of it.
+func (r *rejects) drop(name slotName) {
+	r.mu.RLock()
+	one := r.bySlot[name]
+	r.mu.RUnlock()
+	if one != nil {
+		one.drop()
+	}
+}
+
+// find is the reject that answers d, nil if the store has to be asked.
+func (r *rejects) find(d *store.Decide, book *rulebook, run int64) *reject {
+	r.mu.RLock()
+	one := r.bySlot[slotName{d.Pool, d.Slot}]
+	known := one != nil && one.known
+	r.mu.RUnlock()
+	if !known {
+		return nil
+	}
+	select {
+	case <-one.watch.C():
+		one.drop()
+		return nil
+	default:
+	}
+	if one.book != book || one.run != run || !time.Now().Before(one.until) {
+		one.drop()
+		return nil
+	}
+	if d.Units != one.units || one.holders.Know(d) {
+		return nil
+	}
+	return one
+}
+
+// decided is what the store would say again.
+func (r *reject) decided() *store.Decided {
+	again := &store.Decided{Verdict: decision.SoldOut}
+	if !r.changes.IsZero() {
+		again.RetryAfter = max(time.Until(r.changes), time.Millisecond)
+	}
+	return again
+}
+
+// repeatReject is the answer to a booking that this process can give without the store: nil
+// if it has to be asked, and then with what is to be told of its answer, nil where nobody
+// waits for it.
+func (j *journey) repeatReject(d *store.Decide) (*Reply, *reject) {
+	repeat := j.repeats()
+	if repeat == 0 {
+		return nil, nil
+	}
+	rejects := j.gate.rejects
+	if known := rejects.find(d, j.book, j.gate.back.Run()); known != nil {
+		j.gate.meter.Repeated(d.Pool)
+		return j.refuseVerdict(known.decided()), nil
+	}
+	listening := rejects.listen(j.gate.store, slotName{d.Pool, d.Slot})
+	if listening != nil {
+		d.Repeat = repeat
+	}
+	return nil, listening
+}
+
+// repeats is for how long "sold out" may be repeated to requests like this one, 0 not at all.
+func (j *journey) repeats() time.Duration {
+	if j.outage != nil {
+		j.gate.rejects.drop(slotName{j.route.decide.Pool, j.facts.Slot}) // it is passed by
+		return 0
+	}
+	if j.route.decide.Pool == "" || j.route.decide.Action != store.Book {
+		return 0
+	}
+	return j.match.Rule.Pool.RejectCache
+}

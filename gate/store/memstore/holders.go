@@ -1,0 +1,32 @@
+package memstore
+
+import (
+	"github.com/slotgate/slotgate/gate/store"
+)
+
+// holders looks at the slot itself: what it says is never old.
+type holders struct {
+	of   *Store
+	slot slotName
+}
+
+// offerHolders says who may be told "sold out" without being asked here, where nothing is
+// left and the counters are not in doubt.
+func (q *question) offerHolders() {
+	left, known := q.slot.left(q.of)
+	if q.d.Repeat > 0 && known && left <= 0 && !q.slot.doubted(q.of) && !q.isDirty() {
+		q.got.Holders = holders{q.Store, q.slot.name}
+	}
+}
+
+// Know is part of store.Holders.
+func (h holders) Know(d *store.Decide) bool {
+	v := visit{Store: h.of, now: h.of.now()}
+	v.enterKey(keyOf(d))
+	v.enterSlot(h.slot)
+	defer v.leave()
+	if v.key != nil {
+		return true
+	}
+	return d.Subject != "" && (len(v.slot.subjects[d.Subject]) > 0 || len(v.slot.cancels.running) > 0)
+}
