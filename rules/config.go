@@ -160,7 +160,7 @@ type RuleConfig struct {
 	OnStoreFailure string                  `yaml:"on_store_failure" enum:"pass,local,reject" doc:"what happens while the store is away"`
 	Passthrough    PassthroughConfig       `yaml:"passthrough" doc:"bounds what goes on while the store is away"`
 	Answers        map[string]AnswerConfig `yaml:"answers" doc:"replaces the gate's own answers, by decision with _ for -"`
-	Mode           string                  `yaml:"mode" enum:"enforce,shadow,off" doc:"off: proxied untouched"`
+	Mode           string                  `yaml:"mode" enum:"enforce,shadow,off" doc:"shadow: decides and counts, but refuses nobody; off: proxied untouched"`
 }
 
 // MatchConfig says which requests a rule is for; all conditions must hold.

@@ -71,6 +71,10 @@ func (w *warner) store(p place) {
 	}
 }
 
+// learnedInflight is how many requests of a slot a store lets to the backend at once
+// while the slot's capacity is not known (store.LearnedInflight).
+const learnedInflight = 4
+
 func (w *warner) pool(p place, name string, pool *PoolConfig) {
 	used := false
 	for i, r := range w.cfg.Rules {
@@ -89,6 +93,9 @@ func (w *warner) pool(p place, name string, pool *PoolConfig) {
 	}
 	if pool.Capacity.Kind == CapacityNumber {
 		p.field("capacity").warnf("a number without truth: after a lapsed hold whose outcome is not known, after retain, and after a restart of a memory store, only the backend's own constraints keep the slot from being oversold")
+	}
+	if pool.Capacity.Kind == CapacityLearned && pool.MaxInflight > learnedInflight {
+		p.field("max_inflight").warnf("has no effect: at most %d requests of a slot are at the backend at once while its capacity is learned; more can be only of a slot that an operator gave a number", learnedInflight)
 	}
 	w.truth(p.field("capacity"), name, pool)
 	w.unsettled(p, name, pool)
@@ -113,6 +120,7 @@ func (w *warner) idempotency(p place, r *RuleConfig) {
 		}
 		unknown.warnf("auto means reject here, %s: a request whose first attempt got no answer is refused as outcome-unknown for the key's ttl of %s", why, FormatDuration(idem.TTL))
 	}
+	w.probe(unknown, r)
 	timeout := r.Timeout
 	if timeout == 0 {
 		timeout = w.cfg.Upstream.Timeout

@@ -50,6 +50,8 @@ func TestWarnings(t *testing.T) {
 		{"unused pool", replace("pools:\n", "pools:\n  «other: { capacity: learned }\n"), "no rule uses this pool"},
 		{"retain", replace("capacity: learned", "capacity: learned\n    retain: «20s"), "shorter than hold_ttl, which is 30s"},
 		{"learned without sold_out", strings.Replace(replace("is: sold_out", "is: refused"), "    outcomes:", "    «outcomes:", 1), "no line says sold_out"},
+		{"max_inflight of a learned pool", replace("capacity: learned", "capacity: learned\n    max_inflight: 4"), ""},
+		{"max_inflight of a learned pool, out of effect", replace("capacity: learned", "capacity: learned\n    max_inflight: «5"), "at most 4 requests of a slot are at the backend at once"},
 		{"3xx unnamed", strings.Replace(replace("      - { when: { status: 3xx }, is: refused }\n", ""), "    outcomes:", "    «outcomes:", 1), "no line names 3xx answers"},
 		{"3xx with a condition only", strings.Replace(replace("status: 3xx", "status: 3xx, header: { Location: \"/ok*\" }"), "    outcomes:", "    «outcomes:", 1), "no line names 3xx answers"},
 		{"3xx in a list", replace("status: 3xx", "status: [302, 303]"), ""},

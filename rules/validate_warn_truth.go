@@ -59,6 +59,16 @@ func (w *warner) unsettled(p place, name string, pool *PoolConfig) {
 	}
 }
 
+// probe says what a look for an unanswered booking cannot tell apart: bookings have a
+// subject, but not the request that made them.
+func (w *warner) probe(p place, r *RuleConfig) {
+	pool := w.cfg.Pools[r.Pool]
+	if pool == nil || r.Idempotency.Unknown != "probe" || pool.OnePerSubject || pool.MaxPerSubject == 1 {
+		return
+	}
+	p.warnf("probe takes an earlier booking of the subject for the one that was not answered, for it looks whether the subject has the slot: write one_per_subject: true on pool %s, or reject here", r.Pool)
+}
+
 // settling says what a cancel or confirm of a rule cannot find or change.
 func (w *warner) settling(p place, r *RuleConfig) {
 	pool := w.cfg.Pools[r.Pool]

@@ -12,6 +12,7 @@ func TestWarningsOfTruth(t *testing.T) {
 	sql := func(rest string) string {
 		return with(`capacity: { sql: { driver: sqlite, dsn: d, query: "SELECT a WHERE b = ?" ` + rest)
 	}
+	const probing = "    subject: json:/s\n    idempotency: { unknown: probe }\n"
 	const bookings = `}, bookings: { query: "SELECT id, s FROM b WHERE c = ?" } }`
 	for _, row := range []struct{ name, src, want string }{
 		{"sql", with(sqlTruth), ""},
@@ -30,7 +31,10 @@ func TestWarningsOfTruth(t *testing.T) {
 		{"a joined subject without bookings", with(sqlTruth) + "    subject: [json:/a, json:/b]\n", ""},
 		{"keep_unknown", sql("} }\n    keep_unknown: «true"), "write unknown: probe on the book rule"},
 		{"keep_unknown without truth", with("capacity: learned\n    keep_unknown: true"), ""},
-		{"keep_unknown with a probe", sql(bookings+"\n    keep_unknown: true") + "    subject: json:/s\n    idempotency: { unknown: probe }\n", ""},
+		{"keep_unknown with a probe", sql(bookings+"\n    one_per_subject: true\n    keep_unknown: true") + probing, ""},
+		{"a probe", sql(bookings+"\n    one_per_subject: true") + probing, ""},
+		{"a probe where a subject has one unit in all", sql(bookings+"\n    max_per_subject: 1") + probing, ""},
+		{"a probe where a subject may book again", sql(bookings) + strings.Replace(probing, "probe", "«probe", 1), "takes an earlier booking of the subject for the one that was not answered"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			src := row.src

@@ -261,7 +261,7 @@ func (r *rehearsal) facts(e *explanation) {
 	if d := r.decided; d != nil {
 		e.explainedFacts = &explainedFacts{
 			Action: r.match.Rule.Action, Pool: d.Pool, Slot: d.Slot, Subject: d.Subject, Key: d.Key, Group: d.Group,
-			Partition: d.Partition, Scoped: d.Scope != "", Fingerprint: base64.RawURLEncoding.EncodeToString(d.Fingerprint[:]),
+			Partition: d.Partition, Scoped: d.Scope != "", Replays: d.Scope != "" || d.BareReplay, Fingerprint: base64.RawURLEncoding.EncodeToString(d.Fingerprint[:]),
 		}
 		if d.Action == store.Book && d.Pool != "" {
 			e.Units = d.Units

@@ -21,6 +21,12 @@ var keySourceWords = map[string]string{
 
 // keyMeaning is what a second request with the same key gets.
 func keyMeaning(facts *explainedFacts) string {
+	switch {
+	case !facts.Replays && facts.KeySource == "derived":
+		return "an equal request soon after gets 409 duplicate, for nothing shows that its sender is the same"
+	case !facts.Replays:
+		return "a second request with it and the same fingerprint gets 409 duplicate, for nothing shows that its sender is the same, and the key is shorter than 16 characters; with another fingerprint: 422"
+	}
 	switch facts.KeySource {
 	case "issued":
 		return "a second request from this page, for the same subject and with the same fingerprint, gets the first one's answer; with another fingerprint: 422"

@@ -44,6 +44,9 @@ func layers(rule *rules.Rule, facts *explainedFacts, config *rules.Config) []exp
 	}
 	add("forward", "to %s; %s; %s for the whole answer", config.Upstream.URL, tries, rules.FormatDuration(rule.UpstreamTimeout(config)))
 	add("outcome", "%s", outcomeLayer(rule))
+	if rule.ProbesUnknown() {
+		add("probe", probeLayer)
+	}
 	if rule.Idempotency != nil && facts.Key != "" {
 		var kept []string
 		for _, o := range rule.Idempotency.Store {
@@ -69,11 +72,17 @@ func keyLayer(rule *rules.Rule, facts *explainedFacts) string {
 	} else {
 		text += "waits up to " + rules.FormatDuration(idem.Wait)
 	}
-	if rule.RetryUnknown() {
-		return text + "; first one's result unknown: tried again under the same hold"
+	text += "; first one's result unknown: "
+	switch {
+	case rule.RetryUnknown():
+		return text + "tried again under the same hold"
+	case rule.ProbesUnknown():
+		return text + "409 outcome-unknown until a probe finds out"
 	}
-	return text + "; first one's result unknown: 409 outcome-unknown"
+	return text + "409 outcome-unknown"
 }
+
+const probeLayer = "an outcome that is unknown: truth is asked whether the subject has the slot; if so it is booked, if not by the time at which the backend must be done, it is refused and the units are free"
 
 func poolLayers(rule *rules.Rule, facts *explainedFacts) []explainedLayer {
 	p := rule.Pool

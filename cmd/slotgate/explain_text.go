@@ -49,7 +49,8 @@ type explainedFacts struct {
 	KeySource   string `json:"key_source"` // sent, issued, derived, "" none
 	Group       string `json:"group"`
 	Partition   string `json:"partition"`
-	Scoped      bool   `json:"scoped"` // the request shows who sends it (idempotency.scope)
+	Scoped      bool   `json:"scoped"`  // the request shows who sends it (idempotency.scope)
+	Replays     bool   `json:"replays"` // the stored answer may be given to a repeat of this request
 	Fingerprint string `json:"fingerprint"`
 }
 

@@ -59,9 +59,16 @@ Judgement
                         and all of the values (2xx)
   --expect N            exactly N successes; twins that got the same answer, or
                         one marked Idempotent-Replayed, count once
+  --capacity N          seats of each slot, where a template names slots by
+                        {n%20}: none may have more successes
   --expect-no-5xx       no answer of 500 to 599
   --expect-equal-twins  no twins with different answers (5xx are not compared)
-  --json FILE           writes the report as JSON too
+
+Reports, beside the one on the standard output
+  --json FILE           for programs
+  --html FILE           for people: one page with plots that needs nothing else;
+                        a file that exists is not replaced. Header fields and
+                        bodies are not in it
 
 Exit status: 0 every assertion held, 3 one was broken, 1 could not run or was
 stopped early (Ctrl-C, --max-time); the report is printed then too.
@@ -103,12 +110,19 @@ func (f *stormFlags) run(stdout, stderr io.Writer) (status int, err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// Opened first: a storm whose result cannot be kept need not be sent.
-	var file *os.File
+	var json *os.File
 	if f.jsonFile != "" {
-		if file, err = os.Create(f.jsonFile); err != nil {
+		if json, err = os.Create(f.jsonFile); err != nil {
 			return stormFailed, err
 		}
-		defer file.Close()
+		defer json.Close()
+	}
+	var html *newFile
+	if f.htmlFile != "" {
+		if html, err = createNew(f.htmlFile); err != nil {
+			return stormFailed, fmt.Errorf("--html %w", err)
+		}
+		defer html.discard()
 	}
 	f.options.Progress = storm.ShowProgress(stderr)
 	report, err := storm.Run(ctx, f.options)
@@ -119,11 +133,14 @@ func (f *stormFlags) run(stdout, stderr io.Writer) (status int, err error) {
 	if err := report.WriteText(stdout, verdicts); err != nil {
 		return stormFailed, err
 	}
-	if file != nil {
-		if err := report.WriteJSON(file, verdicts); err != nil {
+	if json != nil {
+		if err := errors.Join(report.WriteJSON(json, verdicts), json.Close()); err != nil {
 			return stormFailed, err
 		}
-		if err := file.Close(); err != nil {
+	}
+	if html != nil {
+		program := "slotgate " + readBuild().version
+		if err := html.finish(func(w io.Writer) error { return report.WriteHTML(w, verdicts, program) }); err != nil {
 			return stormFailed, err
 		}
 	}
@@ -150,12 +167,16 @@ type stormFlags struct {
 	no5xx      bool
 	equalTwins bool
 	jsonFile   string
+	htmlFile   string
 }
 
 func (f *stormFlags) judge(report *storm.Report) []storm.Verdict {
 	var verdicts []storm.Verdict
 	if f.expect >= 0 {
 		verdicts = append(verdicts, report.ExpectSuccesses(f.expect))
+	}
+	if f.options.Capacity > 0 {
+		verdicts = append(verdicts, report.ExpectCapacity())
 	}
 	if f.no5xx {
 		verdicts = append(verdicts, report.ExpectNo5xx())
@@ -221,9 +242,18 @@ func stormFlagSet() (*flag.FlagSet, *stormFlags) {
 		f.expect = int(n)
 		return nil
 	})
+	set.Func("capacity", "", func(text string) error {
+		n, err := strconv.ParseUint(text, 10, 31)
+		if err != nil || n == 0 {
+			return errors.New("must be a whole number from 1")
+		}
+		o.Capacity = int(n)
+		return nil
+	})
 	set.BoolVar(&f.no5xx, "expect-no-5xx", false, "")
 	set.BoolVar(&f.equalTwins, "expect-equal-twins", false, "")
 	set.StringVar(&f.jsonFile, "json", "", "")
+	set.StringVar(&f.htmlFile, "html", "", "")
 	return set, f
 }
 

@@ -35,11 +35,12 @@ type Options struct {
 	RetriesSameKey float64 // share of requests (0 to 1) that have a twin
 	Rate           float64 // most requests a second, twins included; 0 means no limit
 
-	Success Success
-	Timeout time.Duration // for one request, and for one connect; default 10 s
-	MaxTime time.Duration // for the whole storm; default 5 min
-	Seed    uint64
-	TLS     *tls.Config // for https targets; nil means the system's roots
+	Success  Success
+	Capacity int           // seats that each slot has, for Report.ExpectCapacity; 0 means not known
+	Timeout  time.Duration // for one request, and for one connect; default 10 s
+	MaxTime  time.Duration // for the whole storm; default 5 min
+	Seed     uint64
+	TLS      *tls.Config // for https targets; nil means the system's roots
 
 	// Progress is called by one goroutine about five times a second and once
 	// at the end.
@@ -112,6 +113,8 @@ func (o *Options) validate() error {
 		return errors.New("retries with the same key are sent at the same instant, which takes 2 clients or more")
 	case !(o.Rate >= 0 && o.Rate <= 1e9):
 		return fmt.Errorf("the rate must be 0 (no limit) to 1000000000 a second, not %v", o.Rate)
+	case o.Capacity < 0:
+		return fmt.Errorf("capacity must be 1 or more seats a slot, not %d", o.Capacity)
 	case o.Timeout < 0 || o.MaxTime < 0:
 		return errors.New("timeouts must be positive")
 	}

@@ -16,6 +16,13 @@ type Report struct {
 	Subjects int      `json:"subjects"`
 	Seed     uint64   `json:"seed"`
 
+	Rate     float64       `json:"rate,omitempty"`     // most requests a second
+	Capacity int           `json:"capacity,omitempty"` // seats that each slot has
+	Success  string        `json:"success"`            // which answers count as one, as ParseSuccess reads it
+	Timeout  time.Duration `json:"-"`
+	MaxTime  time.Duration `json:"-"`
+
+	Started     time.Time     `json:"started"`              // when the first request went
 	StoppedBy   StopReason    `json:"stopped_by,omitempty"` // empty when all was sent
 	Elapsed     time.Duration `json:"-"`                    // from the first request to the last answer
 	Connections int           `json:"connections"`          // opened
@@ -27,6 +34,7 @@ type Report struct {
 	Modes     map[string]int    `json:"gate_modes"`     // by Gate-Mode
 	Errors    map[ErrorKind]int `json:"transport_errors"`
 	Latency   Histogram         `json:"latency"` // of answers, without connecting
+	Timeline  Timeline          `json:"timeline"`
 
 	SuccessfulAnswers int        `json:"successful_answers"`
 	Successes         []Booking  `json:"successes"` // without repeats of an answer to a twin
@@ -69,34 +77,6 @@ func (r *Report) TransportErrors() int {
 		n += count
 	}
 	return n
-}
-
-// PerSlot counts the successes of each slot that has any.
-func (r *Report) PerSlot() map[int64]int {
-	counts := make(map[int64]int)
-	for _, b := range r.Successes {
-		counts[b.Slot]++
-	}
-	return counts
-}
-
-// Duplicates are the successes beyond the first of the same subject in the same
-// slot.
-func (r *Report) Duplicates() []Booking {
-	type place struct {
-		subject int
-		slot    int64
-	}
-	seen := make(map[place]bool, len(r.Successes))
-	var duplicates []Booking
-	for _, b := range r.Successes {
-		if at := (place{b.Subject, b.Slot}); seen[at] {
-			duplicates = append(duplicates, b)
-		} else {
-			seen[at] = true
-		}
-	}
-	return duplicates
 }
 
 // WriteJSON writes the report and the verdicts on it as one JSON object.

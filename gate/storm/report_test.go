@@ -15,7 +15,8 @@ import (
 func sample() *Report {
 	r := &Report{
 		Method: "POST", Targets: []string{"http://127.0.0.1:8081/book", "http://127.0.0.1:8082/book"},
-		Clients: 4, Requests: 10, Repeats: 3, Subjects: 5, Seed: 42,
+		Clients: 4, Requests: 10, Repeats: 3, Subjects: 5, Seed: 42, Success: "2xx", Capacity: 1,
+		Timeout: 10 * time.Second, MaxTime: 5 * time.Minute, Started: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC),
 		Elapsed: 1234567 * time.Microsecond, Connections: 8, Sent: 13, Answered: 11,
 		Statuses:          map[int]int{201: 4, 409: 6, 503: 1},
 		Decisions:         map[string]int{"admitted": 3, "replayed": 1, "sold-out": 6, "busy": 1},
@@ -27,9 +28,18 @@ func sample() *Report {
 		},
 		Twins: TwinCounts{Pairs: 3, Same: 1, Differed: 1, NotCompared: 1},
 	}
+	statuses := []int{201, 201, 201, 201, 409, 409, 409, 409, 409, 409, 503}
+	decisions := []string{"admitted", "admitted", "admitted", "replayed", "sold-out", "sold-out", "sold-out", "sold-out", "sold-out", "sold-out", "busy"}
 	for i := range 11 {
-		r.Latency.Record(time.Duration(i*i) * 400 * time.Microsecond)
+		latency := time.Duration(i*i) * 400 * time.Microsecond
+		r.Latency.Record(latency)
+		now := r.Timeline.at(time.Duration(i) * 100 * time.Millisecond)
+		now.Statuses[statuses[i]]++
+		now.Decisions[decisions[i]]++
+		now.Latency.Record(latency)
 	}
+	r.Timeline.at(1200 * time.Millisecond).Errors = 2
+	r.Timeline.close(r.Elapsed)
 	return r
 }
 
@@ -134,7 +144,8 @@ func TestReportJSON(t *testing.T) {
 	}
 	want := map[string]any{
 		"method": "POST", "urls": []any{"http://127.0.0.1:8081/book", "http://127.0.0.1:8082/book"},
-		"clients": 4.0, "requests": 10.0, "repeats": 3.0, "subjects": 5.0, "seed": 42.0,
+		"clients": 4.0, "requests": 10.0, "repeats": 3.0, "subjects": 5.0, "seed": 42.0, "success": "2xx", "capacity": 1.0,
+		"started":    "2026-11-30T09:00:00Z",
 		"elapsed_ms": 1234.567, "connections": 8.0, "sent": 13.0, "answered": 11.0,
 		"statuses":         map[string]any{"201": 4.0, "409": 6.0, "503": 1.0},
 		"gate_decisions":   map[string]any{"admitted": 3.0, "replayed": 1.0, "sold-out": 6.0, "busy": 1.0},
@@ -150,13 +161,18 @@ func TestReportJSON(t *testing.T) {
 		"assertions": []any{map[string]any{"assertion": "expect 4 successes", "state": "broken", "found": 3.0}},
 	}
 	latency, _ := got["latency"].(map[string]any)
+	timeline, _ := got["timeline"].([]any)
 	delete(got, "latency")
+	delete(got, "timeline")
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%v\nwant\n%v", got, want)
 	}
 	if rows, _ := latency["rows"].([]any); latency["count"] != 11.0 || latency["max_ms"] != 40.0 || len(rows) != 9 ||
 		!reflect.DeepEqual(rows[0], map[string]any{"below_ms": 0.1, "count": 1.0}) {
 		t.Errorf("latency %v", latency)
+	}
+	if len(timeline) != 49 {
+		t.Errorf("timeline %v", timeline)
 	}
 }
 

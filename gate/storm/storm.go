@@ -31,6 +31,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	s.tally.report = &Report{
 		Method: o.Method, Targets: o.Targets, Clients: min(o.Clients, o.Requests+o.repeats()),
 		Requests: o.Requests, Repeats: o.repeats(), Subjects: o.Subjects, Seed: o.Seed,
+		Rate: o.Rate, Timeout: o.Timeout, MaxTime: o.MaxTime, Success: o.Success.String(), Capacity: o.Capacity,
 		Statuses: map[int]int{}, Decisions: map[string]int{}, Modes: map[string]int{}, Errors: map[ErrorKind]int{},
 		Successes: []Booking{},
 	}
@@ -68,15 +69,18 @@ func (s *storm) run(ctx context.Context) error {
 	if s.opened.Load() == 0 {
 		return s.noConnection(ctx, clients)
 	}
-	started := time.Now()
+	report := s.tally.report
+	s.tally.started = time.Now()
+	report.Started = s.tally.started
 	finished := make(chan struct{})
 	reported := make(chan struct{})
 	go func() {
 		defer close(reported)
-		s.reportProgress(started, finished)
+		s.reportProgress(finished)
 	}()
 	each(clients, func(c *client) { c.run(ctx) })
-	s.tally.report.Elapsed = time.Since(started)
+	report.Elapsed = time.Since(s.tally.started)
+	report.Timeline.close(report.Elapsed)
 	close(finished)
 	<-reported
 	return nil
@@ -99,7 +103,7 @@ func (s *storm) noConnection(ctx context.Context, clients []*client) error {
 }
 
 // reportProgress calls the caller's hook until the storm has finished.
-func (s *storm) reportProgress(started time.Time, finished <-chan struct{}) {
+func (s *storm) reportProgress(finished <-chan struct{}) {
 	if s.options.Progress == nil {
 		return
 	}
@@ -108,9 +112,9 @@ func (s *storm) reportProgress(started time.Time, finished <-chan struct{}) {
 	for {
 		select {
 		case <-ticker.C:
-			s.options.Progress(s.tally.progress(started))
+			s.options.Progress(s.tally.progress())
 		case <-finished:
-			last := s.tally.progress(started)
+			last := s.tally.progress()
 			last.Final = true
 			s.options.Progress(last)
 			return

@@ -41,6 +41,36 @@ func ParseSuccess(conditions ...string) (Success, error) {
 	return s, nil
 }
 
+// String is the condition in the words of ParseSuccess.
+func (s Success) String() string {
+	var items []string
+	for _, r := range s.statuses {
+		items = append(items, r.String())
+	}
+	text := strings.Join(items, ",")
+	if text == "" {
+		text = "2xx"
+	}
+	for _, v := range s.values {
+		text += " and json:"
+		for _, segment := range v.pointer {
+			text += "/" + escapePointer.Replace(segment)
+		}
+		text += "=" + v.want
+	}
+	return text
+}
+
+func (r statusRange) String() string {
+	switch {
+	case r.low == r.high:
+		return strconv.Itoa(r.low)
+	case r.low%100 == 0 && r.high == r.low+99:
+		return strconv.Itoa(r.low/100) + "xx"
+	}
+	return fmt.Sprintf("%d-%d", r.low, r.high)
+}
+
 func (s *Success) parse(condition string) error {
 	for rest, more := condition, true; more; {
 		if strings.HasPrefix(rest, "json:") {
@@ -109,7 +139,10 @@ func parseJSONValue(text string) (jsonValue, error) {
 	return v, nil
 }
 
-var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
+var (
+	unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
+	escapePointer   = strings.NewReplacer("~", "~0", "/", "~1")
+)
 
 // Matches reports whether an answer is a success.
 func (s Success) Matches(status int, body []byte) bool {

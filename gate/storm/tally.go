@@ -37,6 +37,7 @@ func twinBody(e *Exchange) []byte {
 type tally struct {
 	mu      sync.Mutex
 	report  *Report
+	started time.Time // set before the first request
 	success Success
 }
 
@@ -57,13 +58,19 @@ func (t *tally) record(o order, e *Exchange) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.report.Sent++
+	now := t.report.Timeline.at(e.Sent.Add(e.Latency).Sub(t.started))
 	if e.Err != nil {
 		t.report.Errors[e.Err.(*TransportError).Kind]++
+		now.Errors++
 	} else {
 		t.report.Answered++
 		t.report.Statuses[e.Status]++
+		now.Statuses[e.Status]++
 		t.report.Latency.Record(e.Latency)
-		countName(t.report.Decisions, e.Header, "Gate-Decision")
+		now.Latency.Record(e.Latency)
+		if decision := countName(t.report.Decisions, e.Header, "Gate-Decision"); decision != "" {
+			now.Decisions[decision]++
+		}
 		countName(t.report.Modes, e.Header, "Gate-Mode")
 	}
 	repeated := t.compare(o.twins, r)
@@ -92,11 +99,12 @@ func (t *tally) compare(pair *twins, r result) (repeated bool) {
 	return pair.first.success && (r.sameAnswer(*pair.first) || r.replayed || pair.first.replayed)
 }
 
-// countName counts the value of a field where the answer has it.
-func countName(counts map[string]int, header http.Header, field string) {
+// countName counts the value of a field where the answer has it, and returns the
+// name that it counts under, "" where the answer has none.
+func countName(counts map[string]int, header http.Header, field string) string {
 	values := header[field]
 	if len(values) == 0 {
-		return
+		return ""
 	}
 	name := values[0]
 	if len(name) > maxName {
@@ -109,10 +117,11 @@ func countName(counts map[string]int, header http.Header, field string) {
 		name = otherNames
 	}
 	counts[name]++
+	return name
 }
 
 // progress is a snapshot.
-func (t *tally) progress(started time.Time) Progress {
+func (t *tally) progress() Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Progress{
@@ -121,6 +130,6 @@ func (t *tally) progress(started time.Time) Progress {
 		Successes: len(t.report.Successes),
 		Status5xx: t.report.Status5xx(),
 		Errors:    t.report.TransportErrors(),
-		Elapsed:   time.Since(started),
+		Elapsed:   time.Since(t.started),
 	}
 }

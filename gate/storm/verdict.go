@@ -60,6 +60,23 @@ func (r *Report) ExpectEqualTwins() Verdict {
 	return v
 }
 
+// ExpectCapacity asserts that no slot has more successes than seats, where the
+// report knows how many it has.
+func (r *Report) ExpectCapacity() Verdict {
+	over, slots := 0, 0
+	for _, s := range r.Sales() {
+		if s.Oversold > 0 {
+			over += s.Oversold
+			slots++
+		}
+	}
+	v := r.expectNone(fmt.Sprintf("expect at most %d successes in a slot", r.Capacity), over)
+	if over > 0 {
+		v.Note = "in " + counted(slots, "slot")
+	}
+	return v
+}
+
 func (r *Report) expectNone(assertion string, found int) Verdict {
 	v := Verdict{Assertion: assertion, State: Held, Found: found}
 	switch {

@@ -12,6 +12,11 @@ import (
 // topologyCheck is how old a gate's view of a cluster may grow when nothing fails.
 const topologyCheck = 5 * time.Second
 
+// buffer is the size of a connection's two, in bytes: a call and its reply fit, and longer
+// ones pass in parts. With the library's own a connection takes 64 KiB, and a gate that has
+// seen every node of a cluster as master keeps over a hundred.
+const buffer = 4 << 10
+
 // firstShare is the first attempt's part of a call's time.
 func firstShare(timeout time.Duration) time.Duration { return timeout * 2 / 5 }
 
@@ -41,7 +46,7 @@ func (o Options) direct(size int) *redis.Options {
 		ContextTimeoutEnabled: true,
 		DialTimeout:           firstShare(o.Timeout), PoolTimeout: firstShare(o.Timeout),
 		ReadTimeout: o.Timeout, WriteTimeout: o.Timeout,
-		PoolSize: size, MaxActiveConns: size, PipelinePoolSize: 4,
+		PoolSize: size, MaxActiveConns: size, ReadBufferSize: buffer, WriteBufferSize: buffer,
 		// Both are asked for when a connection opens, and are errors on Redis 7 and
 		// on servers that speak its protocol.
 		DisableIdentity:          true,
@@ -74,6 +79,7 @@ func (o Options) cluster(size int) *redis.ClusterOptions {
 		DialTimeout:           direct.DialTimeout, PoolTimeout: direct.PoolTimeout,
 		ReadTimeout: direct.ReadTimeout, WriteTimeout: direct.WriteTimeout,
 		PoolSize: direct.PoolSize, MaxActiveConns: direct.MaxActiveConns,
+		ReadBufferSize: direct.ReadBufferSize, WriteBufferSize: direct.WriteBufferSize,
 		DisableIdentity: direct.DisableIdentity, MaintNotificationsConfig: direct.MaintNotificationsConfig,
 		Protocol:                   direct.Protocol,
 		ClusterStateReloadInterval: topologyCheck,
