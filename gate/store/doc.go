@@ -219,10 +219,10 @@
 //
 // # Ledger and outbox
 //
-// Every transition is an entry in its slot's ledger, and with Redis also in the
-// pool's outbox, a stream that other programs read with a consumer group
-// (luascripts/keys.go names it and lists its fields). Both are capped and live for
-// Retain.
+// Every transition is an entry in its slot's ledger, and with Redis, from a second after a
+// program has made it on, also in the pool's outbox, a stream that other programs read with
+// a consumer group (luascripts/keys.go names it and lists its fields). Both are capped and
+// live for Retain.
 //
 // # Coming back (design section 4, H18)
 //

@@ -158,10 +158,7 @@ func span(i *Interval, value float64) plot.Span {
 	return plot.Span{From: i.From.Seconds(), To: i.To.Seconds(), Value: value}
 }
 
-// Classes of the style sheet for kinds that have no colour of their own; the last is
-// for all that are left over.
-var classes = []string{"b", "c", "d", "e", "f"}
-
+// leftOver is the class of the style sheet for what is counted together.
 const leftOver = "rest"
 
 // statusBands are at most two successes, one redirection, four refusals and two faults;
@@ -199,17 +196,29 @@ func statusBands(statuses map[int]int) []band {
 	return bands
 }
 
-// decisionBands are the most frequent decisions, and the rest together.
+// commonDecisions have the same colour in every report.
+var commonDecisions = []struct{ name, class string }{{"admitted", "a"}, {"replayed", "b"}, {"sold-out", "c"}}
+
+// decisionBands are the common decisions, the most frequent others, and the rest
+// together.
 func decisionBands(decisions map[string]int) []band {
-	colours := append([]string{"a"}, append(slices.Clone(classes), leftOver)...)
+	others := maps.Clone(decisions)
 	var bands []band
-	for n, kept := range largest(decisions, len(colours)) {
-		b := band{name: kept[0], class: colours[n], of: func(i *Interval) int { return total(i.Decisions, kept) }}
-		if len(kept) > 1 {
-			b.name = "other decisions"
+	add := func(name, class string, kept []string) {
+		bands = append(bands, band{name, class, total(decisions, kept), func(i *Interval) int { return total(i.Decisions, kept) }})
+	}
+	for _, common := range commonDecisions {
+		if decisions[common.name] > 0 {
+			add(common.name, common.class, []string{common.name})
+			delete(others, common.name)
 		}
-		b.total = total(decisions, kept)
-		bands = append(bands, b)
+	}
+	for n, kept := range largest(others, 4) {
+		name := kept[0]
+		if len(kept) > 1 {
+			name = "other decisions"
+		}
+		add(name, []string{"d", "e", "f", leftOver}[n], kept)
 	}
 	return bands
 }

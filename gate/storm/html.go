@@ -14,7 +14,7 @@ import (
 
 // Bounds of what a page lists; what is beyond is counted.
 const (
-	maxListed   = 20  // violations of one kind
+	maxListed   = 10  // violations of one kind
 	maxSlotRows = 500 // slots
 )
 
@@ -75,7 +75,7 @@ func (r *Report) violations(verdicts []Verdict) []string {
 		}
 	}
 	var oversold, twice []string
-	for _, s := range r.Sales() {
+	for _, s := range r.slotRows() {
 		if s.Oversold > 0 {
 			oversold = append(oversold, fmt.Sprintf("%s sold %d of %s: %d too many", slotName(s.Slot), s.Sold, counted(r.Capacity, "seat"), s.Oversold))
 		}
@@ -181,13 +181,6 @@ func (s slotRow) Name() string { return strings.TrimPrefix(slotName(s.Slot), "Sl
 // for what was sold beyond them.
 func (s slotRow) Taken() int { return 100 * (s.Sold - s.Oversold) / max(s.Sold, s.capacity) }
 func (s slotRow) Over() int  { return 100 - s.Taken() }
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
 
 // When is the instant of the first request, to the second, for any reader.
 func (r *Report) When() string { return r.Started.UTC().Format(time.DateTime) + " UTC" }

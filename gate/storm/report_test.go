@@ -145,7 +145,7 @@ func TestReportJSON(t *testing.T) {
 	want := map[string]any{
 		"method": "POST", "urls": []any{"http://127.0.0.1:8081/book", "http://127.0.0.1:8082/book"},
 		"clients": 4.0, "requests": 10.0, "repeats": 3.0, "subjects": 5.0, "seed": 42.0, "success": "2xx", "capacity": 1.0,
-		"started": "2026-11-30T09:00:00Z",
+		"started":    "2026-11-30T09:00:00Z",
 		"elapsed_ms": 1234.567, "connections": 8.0, "sent": 13.0, "answered": 11.0,
 		"statuses":         map[string]any{"201": 4.0, "409": 6.0, "503": 1.0},
 		"gate_decisions":   map[string]any{"admitted": 3.0, "replayed": 1.0, "sold-out": 6.0, "busy": 1.0},
@@ -171,7 +171,7 @@ func TestReportJSON(t *testing.T) {
 		!reflect.DeepEqual(rows[0], map[string]any{"below_ms": 0.1, "count": 1.0}) {
 		t.Errorf("latency %v", latency)
 	}
-	if len(timeline) != 10 {
+	if len(timeline) != 49 {
 		t.Errorf("timeline %v", timeline)
 	}
 }

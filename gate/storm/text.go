@@ -124,3 +124,11 @@ func perSecond(n int, d time.Duration) float64 {
 	}
 	return float64(n) / d.Seconds()
 }
+
+// counted is a number with its noun.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -8,13 +8,13 @@ import (
 // The intervals of a Timeline: how many it may have, and how wide they are at first.
 const (
 	maxIntervals  = 240
-	firstInterval = 125 * time.Millisecond
+	firstInterval = 25 * time.Millisecond
 )
 
 // Timeline counts what came back when, in intervals of equal width without gaps. It
 // does not grow with the storm: when maxIntervals are full, each two neighbours become
-// one and the width doubles, so that a storm of half a minute is told in eighths of a
-// second and one of an hour in intervals of 16 s. At its largest it takes about 7 MB.
+// one and the width doubles, so that a storm of five seconds is told in intervals of
+// 25 ms and one of an hour in intervals of 26 s. At its largest it takes about 7 MB.
 // The zero value is ready to use. It is not safe for concurrent use.
 type Timeline struct {
 	width     time.Duration

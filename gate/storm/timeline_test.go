@@ -53,10 +53,10 @@ func TestTimelineKeepsAllWithinItsBound(t *testing.T) {
 
 func TestAShortRestJoinsTheIntervalBefore(t *testing.T) {
 	for elapsed, want := range map[time.Duration]int{
-		firstInterval * 3:                        3,
-		firstInterval*3 + firstInterval/2 - 1000: 3,
-		firstInterval*3 + firstInterval/2:        4,
-		firstInterval / 10:                       1,
+		firstInterval * 3:                     3,
+		firstInterval*3 + firstInterval/2 - 1: 3,
+		firstInterval*3 + firstInterval/2:     4,
+		firstInterval / 10:                    1,
 	} {
 		var line Timeline
 		line.at(elapsed).Statuses[200]++
@@ -81,8 +81,8 @@ func TestTimelineJSON(t *testing.T) {
 	line.at(firstInterval).Errors++
 	line.close(2 * firstInterval)
 	text, err = json.Marshal(&line)
-	want := `[{"from_ms":0,"to_ms":125,"p50_ms":1.5,"p99_ms":1.5,"statuses":{"201":1},"gate_decisions":{"admitted":1},"transport_errors":0},` +
-		`{"from_ms":125,"to_ms":250,"p50_ms":0,"p99_ms":0,"statuses":{},"gate_decisions":{},"transport_errors":1}]`
+	want := `[{"from_ms":0,"to_ms":25,"p50_ms":1.5,"p99_ms":1.5,"statuses":{"201":1},"gate_decisions":{"admitted":1},"transport_errors":0},` +
+		`{"from_ms":25,"to_ms":50,"p50_ms":0,"p99_ms":0,"statuses":{},"gate_decisions":{},"transport_errors":1}]`
 	if err != nil || string(text) != want {
 		t.Errorf("got  %s, %v\nwant %s", text, err, want)
 	}

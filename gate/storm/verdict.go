@@ -70,9 +70,9 @@ func (r *Report) ExpectCapacity() Verdict {
 			slots++
 		}
 	}
-	v := r.expectNone(fmt.Sprintf("expect no more than %d successes in a slot", r.Capacity), over)
+	v := r.expectNone(fmt.Sprintf("expect at most %d successes in a slot", r.Capacity), over)
 	if over > 0 {
-		v.Note = fmt.Sprintf("in %d slots", slots)
+		v.Note = "in " + counted(slots, "slot")
 	}
 	return v
 }

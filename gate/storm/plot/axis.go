@@ -28,9 +28,13 @@ func (a Axis) place(v float64) float64 {
 	return min(max((v-low)/(high-low), 0), 1)
 }
 
-// Linear is an axis from 0 to at least high, marked at about four round numbers.
+// Linear is an axis from 0 to at least high, marked at about four round numbers; to 1
+// where high is not above 0.
 func Linear(high float64, text func(float64) string) Axis {
-	decade := math.Pow(10, math.Ceil(math.Log10(max(high, 1e-9))))
+	if high <= 0 {
+		high = 1
+	}
+	decade := math.Pow(10, math.Ceil(math.Log10(high)))
 	step := decade
 	for _, share := range []float64{0.5, 0.2, 0.1, 0.05} {
 		if high/step >= 2.5 {
@@ -45,20 +49,27 @@ func Linear(high float64, text func(float64) string) Axis {
 	return a
 }
 
-// Logarithmic is an axis that has both values, which are above 0, and is marked at
-// powers of ten; where these are few, at 2 and 5 times them too.
+// Logarithmic is an axis between two values above 0, or the next 1, 2 or 5 times a
+// power of ten beyond them. It is marked at these where they are few, else at powers of
+// ten.
 func Logarithmic(low, high float64, text func(float64) string) Axis {
-	first, last := int(math.Floor(math.Log10(low)+1e-9)), int(math.Ceil(math.Log10(high)-1e-9))
-	if last == first {
-		last++
-	}
-	a := Axis{low: math.Pow10(first), high: math.Pow10(last), log: true}
-	for power := first; power <= last; power++ {
+	var all []float64
+	for power := math.Floor(math.Log10(low)) - 1; power <= math.Log10(high)+1; power++ {
 		for _, times := range []float64{1, 2, 5} {
-			at := times * math.Pow10(power)
-			if (times == 1 || last-first <= 2) && at <= a.high*(1+1e-9) {
-				a.ticks = append(a.ticks, tick{at, text(at)})
-			}
+			all = append(all, times*math.Pow(10, power))
+		}
+	}
+	for all[1] <= low*(1+1e-9) {
+		all = all[1:]
+	}
+	for len(all) > 2 && all[len(all)-2] >= high*(1-1e-9) {
+		all = all[:len(all)-1]
+	}
+	a := Axis{low: all[0], high: all[len(all)-1], log: true}
+	for _, at := range all {
+		power := math.Log10(at)
+		if len(all) <= 8 || math.Abs(power-math.Round(power)) < 1e-9 {
+			a.ticks = append(a.ticks, tick{at, text(at)})
 		}
 	}
 	return a

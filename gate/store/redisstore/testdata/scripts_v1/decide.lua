@@ -17,6 +17,9 @@ local function check_schema(v, key)
       ' of the stored form, this gate reads up to ' .. (1) .. '; update this gate' })
   end
 end
+local function trim_attempts(due, now)
+  redis.call('ZREMRANGEBYSCORE', due, '(' .. int((7881299347898368)), int((7881299347898368) + now))
+end
 local function finish(key, state, now, subject)
   local value = state .. '|' .. int(now + (30000))
   if subject and subject ~= '' then value = value .. '|' .. subject end
@@ -155,7 +158,6 @@ local function cancel_running(s, subject)
     if c.kind == ('c') and c.subject == subject and c.lease > s.now then return c end
   end
 end
-local ATTEMPT_ZONE = 7 * 2 ^ 50
 local function key_here(key)
   if key ~= KEYS[1] then return key end
 end
@@ -532,8 +534,8 @@ local function slot_write_holds(s, set, unset)
     due[#due + 1] = id
     if score < (2 ^ 51) and (s.first == 0 or score < s.first) then s.first = score end
   end
-  if not s.known then list(ATTEMPT_ZONE, '@') end
-  for _, a in ipairs(s.started) do list(ATTEMPT_ZONE + a.lease, '@' .. a.id) end
+  if not s.known then list((7881299347898368), '@') end
+  for _, a in ipairs(s.started) do list((7881299347898368) + a.lease, '@' .. a.id) end
   for id, h in pairs(s.holds) do
     if h.changed and hold_is_finished(h) and #h.attempts == 0 and not h.remembered then
       unset[#unset + 1] = 'h:' .. id
@@ -565,7 +567,7 @@ local function slot_write_holds(s, set, unset)
   if s.ended and (#undue > 0 or #due == 0) then
     undue[#undue + 1] = '@' .. s.ended
   elseif s.ended then
-    list(ATTEMPT_ZONE + (1), '@' .. s.ended)
+    list((7881299347898368) + (1), '@' .. s.ended)
   end
   if #due > 0 then redis.call('ZADD', s.k.due, unpack(due)) end
   if #undue > 0 then redis.call('ZREM', s.k.due, unpack(undue)) end
@@ -658,6 +660,7 @@ local function slot_save(s, us, retain)
   slot_touch_index(s, us, retain)
   if changed then s.ver = s.ver + 1 end
   if changed or s.retold then s.exp = s.now + retain end
+  if not s.known then s.grave = s.now + (30000) end
   slot_keep_keys(s, retain)
   slot_write_entries(s)
   if not s.known or s.verified then
@@ -666,9 +669,7 @@ local function slot_save(s, us, retain)
   end
   redis.call('HSET', s.k.hash, 's', slot_pack_state(s), unpack(set))
   if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
-  if #s.started > 0 and s.ver % (16) == 0 then
-    redis.call('ZREMRANGEBYSCORE', s.k.due, '(' .. int(ATTEMPT_ZONE), int(ATTEMPT_ZONE + s.now))
-  end
+  if changed and s.ver % (16) == 0 then trim_attempts(s.k.due, s.now) end
   if s.keeps then
     redis.call('PEXPIRE', s.k.hash, int(s.keeps))
     redis.call('PEXPIRE', s.k.due, int(s.keeps))
@@ -851,6 +852,11 @@ local function adopt(d, r, s, h)
 end
 local function decide_under(d, r, s)
   local h = slot_hold(s, d.under)
+  local attempt = not h and not s.k.index and slot_get(s, 't:' .. d.under)
+  if attempt then
+    h = slot_hold(s, attempt)
+    if d.max_per_subject > 0 and d.subject ~= '' then pool_tell(s, d.under, d.subject, 0, (30000)) end
+  end
   if not h or hold_is_finished(h) then
     if not d.pool_subject and d.max_per_subject > 0 and d.subject ~= '' then
       pool_tell(s, d.under, d.subject, 0, (30000))
@@ -995,13 +1001,13 @@ local function room_of(d, s)
 end
 local function decide_room(d, r, s)
   local room, none = room_of(d, s)
-  local awaited = '(' .. int(ATTEMPT_ZONE + s.now)
+  local awaited = '(' .. int((7881299347898368) + s.now)
   if not (d.line or none or room > 0 and redis.call('ZCOUNT', s.k.due, awaited, '+inf') >= room) then
     return false
   end
   r.verdict = 'no_room'
   local first = redis.call('ZRANGEBYSCORE', s.k.due, awaited, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-  r.retry = first[2] and tonumber(first[2]) - ATTEMPT_ZONE - s.now or 0
+  r.retry = first[2] and tonumber(first[2]) - (7881299347898368) - s.now or 0
   slot_wait(s, d.wait)
   return true
 end

@@ -17,6 +17,9 @@ local function check_schema(v, key)
       ' of the stored form, this gate reads up to ' .. (1) .. '; update this gate' })
   end
 end
+local function trim_attempts(due, now)
+  redis.call('ZREMRANGEBYSCORE', due, '(' .. int((7881299347898368)), int((7881299347898368) + now))
+end
 local function finished(now, first, second)
   local found = redis.call('MGET', first, second)
   for i = 1, 2 do
@@ -129,7 +132,6 @@ local function cancels_pack(list)
   end
   return table.concat(packed, ',')
 end
-local ATTEMPT_ZONE = 7 * 2 ^ 50
 local function key_here(key)
   if key ~= KEYS[1] then return key end
 end
@@ -432,8 +434,8 @@ local function slot_write_holds(s, set, unset)
     due[#due + 1] = id
     if score < (2 ^ 51) and (s.first == 0 or score < s.first) then s.first = score end
   end
-  if not s.known then list(ATTEMPT_ZONE, '@') end
-  for _, a in ipairs(s.started) do list(ATTEMPT_ZONE + a.lease, '@' .. a.id) end
+  if not s.known then list((7881299347898368), '@') end
+  for _, a in ipairs(s.started) do list((7881299347898368) + a.lease, '@' .. a.id) end
   for id, h in pairs(s.holds) do
     if h.changed and hold_is_finished(h) and #h.attempts == 0 and not h.remembered then
       unset[#unset + 1] = 'h:' .. id
@@ -465,7 +467,7 @@ local function slot_write_holds(s, set, unset)
   if s.ended and (#undue > 0 or #due == 0) then
     undue[#undue + 1] = '@' .. s.ended
   elseif s.ended then
-    list(ATTEMPT_ZONE + (1), '@' .. s.ended)
+    list((7881299347898368) + (1), '@' .. s.ended)
   end
   if #due > 0 then redis.call('ZADD', s.k.due, unpack(due)) end
   if #undue > 0 then redis.call('ZREM', s.k.due, unpack(undue)) end
@@ -558,6 +560,7 @@ local function slot_save(s, us, retain)
   slot_touch_index(s, us, retain)
   if changed then s.ver = s.ver + 1 end
   if changed or s.retold then s.exp = s.now + retain end
+  if not s.known then s.grave = s.now + (30000) end
   slot_keep_keys(s, retain)
   slot_write_entries(s)
   if not s.known or s.verified then
@@ -566,9 +569,7 @@ local function slot_save(s, us, retain)
   end
   redis.call('HSET', s.k.hash, 's', slot_pack_state(s), unpack(set))
   if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
-  if #s.started > 0 and s.ver % (16) == 0 then
-    redis.call('ZREMRANGEBYSCORE', s.k.due, '(' .. int(ATTEMPT_ZONE), int(ATTEMPT_ZONE + s.now))
-  end
+  if changed and s.ver % (16) == 0 then trim_attempts(s.k.due, s.now) end
   if s.keeps then
     redis.call('PEXPIRE', s.k.hash, int(s.keeps))
     redis.call('PEXPIRE', s.k.due, int(s.keeps))
@@ -596,7 +597,7 @@ local id, lag, lease, force = ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]), A
 local fresh = tonumber(ARGV[13])
 local s = slot_load(slot_keys(ARGV[4]), now, ARGV[7], {})
 local function booked_lately()
-  local listed = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int((2 ^ 52) + now - lag), '(' .. int(ATTEMPT_ZONE),
+  local listed = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int((2 ^ 52) + now - lag), '(' .. int((7881299347898368)),
     'WITHSCORES', 'LIMIT', 0, (4000))
   if #listed == 2 * (4000) then return s.conf + s.v.pending end
   local ids, names = {}, {}

@@ -17,6 +17,9 @@ local function check_schema(v, key)
       ' of the stored form, this gate reads up to ' .. (1) .. '; update this gate' })
   end
 end
+local function trim_attempts(due, now)
+  redis.call('ZREMRANGEBYSCORE', due, '(' .. int((7881299347898368)), int((7881299347898368) + now))
+end
 local function finish(key, state, now, subject)
   local value = state .. '|' .. int(now + (30000))
   if subject and subject ~= '' then value = value .. '|' .. subject end
@@ -136,7 +139,6 @@ local function cancel_of(s, id)
     if c.id == id then return c, i end
   end
 end
-local ATTEMPT_ZONE = 7 * 2 ^ 50
 local function key_here(key)
   if key ~= KEYS[1] then return key end
 end
@@ -449,8 +451,8 @@ local function slot_write_holds(s, set, unset)
     due[#due + 1] = id
     if score < (2 ^ 51) and (s.first == 0 or score < s.first) then s.first = score end
   end
-  if not s.known then list(ATTEMPT_ZONE, '@') end
-  for _, a in ipairs(s.started) do list(ATTEMPT_ZONE + a.lease, '@' .. a.id) end
+  if not s.known then list((7881299347898368), '@') end
+  for _, a in ipairs(s.started) do list((7881299347898368) + a.lease, '@' .. a.id) end
   for id, h in pairs(s.holds) do
     if h.changed and hold_is_finished(h) and #h.attempts == 0 and not h.remembered then
       unset[#unset + 1] = 'h:' .. id
@@ -482,7 +484,7 @@ local function slot_write_holds(s, set, unset)
   if s.ended and (#undue > 0 or #due == 0) then
     undue[#undue + 1] = '@' .. s.ended
   elseif s.ended then
-    list(ATTEMPT_ZONE + (1), '@' .. s.ended)
+    list((7881299347898368) + (1), '@' .. s.ended)
   end
   if #due > 0 then redis.call('ZADD', s.k.due, unpack(due)) end
   if #undue > 0 then redis.call('ZREM', s.k.due, unpack(undue)) end
@@ -575,6 +577,7 @@ local function slot_save(s, us, retain)
   slot_touch_index(s, us, retain)
   if changed then s.ver = s.ver + 1 end
   if changed or s.retold then s.exp = s.now + retain end
+  if not s.known then s.grave = s.now + (30000) end
   slot_keep_keys(s, retain)
   slot_write_entries(s)
   if not s.known or s.verified then
@@ -583,9 +586,7 @@ local function slot_save(s, us, retain)
   end
   redis.call('HSET', s.k.hash, 's', slot_pack_state(s), unpack(set))
   if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
-  if #s.started > 0 and s.ver % (16) == 0 then
-    redis.call('ZREMRANGEBYSCORE', s.k.due, '(' .. int(ATTEMPT_ZONE), int(ATTEMPT_ZONE + s.now))
-  end
+  if changed and s.ver % (16) == 0 then trim_attempts(s.k.due, s.now) end
   if s.keeps then
     redis.call('PEXPIRE', s.k.hash, int(s.keeps))
     redis.call('PEXPIRE', s.k.due, int(s.keeps))
@@ -857,11 +858,16 @@ local function settle_key(d, r, rec, answer_key, gated, apart)
     r.applied = owned or rec.owner ~= d.id and not finished(rec.now, d.attempt_grave, d.attempt_grave)
     if d.outcome == 'unknown' and rec.state == 'unknown' then r.applied = false end
   end
+  local hold = d.books and d.hold or ''
+  local open = rec.fingerprint == d.fingerprint and (rec.state == 'running' or rec.state == 'unknown')
+  local made = open and rec.hold == hold and rec.scope == d.scope
+    and (d.outcome == 'booked' or d.outcome == 'duplicate' or d.outcome == 'done')
   local left = apart and (owned and rec.state == 'running'
+    or made and (r.state == 'confirmed' or r.state == 'pending')
     or r.unseen and not finished(rec.now, d.attempt_grave, d.attempt_grave))
   if not r.applied and not left then return end
   local unknown = d.outcome == 'unknown' or d.books and (r.state == 'unknown' or r.state == 'held')
-  local unanswered = rec.fingerprint == d.fingerprint and (rec.state == 'unknown' or rec.overdue)
+  local unanswered = open and (rec.state == 'unknown' or rec.overdue)
   if owned then
     key_leave_answer(rec, answer_key, d.answer, d.channel)
     if unknown then
@@ -871,8 +877,8 @@ local function settle_key(d, r, rec, answer_key, gated, apart)
     else
       redis.call('DEL', rec.key)
     end
-  elseif d.keep and not unknown and (rec.state == 'none' or r.unseen and unanswered) then
-    key_write(rec, d.key_ttl, 'done', d.id, d.hold, d.fingerprint, d.scope, 0, 0, '', d.answer)
+  elseif d.keep and not unknown and (rec.state == 'none' or made or r.unseen and unanswered) then
+    key_write(rec, d.key_ttl, 'done', d.id, hold, d.fingerprint, d.scope, 0, 0, '', d.answer)
     key_tell(rec, d.channel)
   end
   local stays = apart and owned and d.keep
