@@ -20,14 +20,16 @@
 --       29 30 subject  31 32 client  33 34 slot
 --       35 action 0 book|1 cancel|2 confirm  36 target hold  37 unreferenced 0|1
 --       38 truth 0 none|1 total|2 remaining  39 hot, ms  40 refresh, ms  41 blind 0|1
---       on a cluster: 42 the hold that the key's claim goes under, "" none
---       43 subject full in the pool 0|1  44 no further than step 3, 0|1
---       45 run
+--       42 key's short hash, "" none  43 a sold_out is repeated by its gate for so long, ms
+--       on a cluster: 44 the hold that the key's claim goes under, "" none
+--       45 subject full in the pool 0|1  46 no further than step 3, 0|1
+--       47 run
 -- Reply verdict, hold, adopted 0|1, probe 0|1, release counter, owner,
 --       may replay 0|1, answer, retry after in ms, holds lapsed, units left (-1 not
---       known), then for each limit looked at: name, remaining, reset in ms. All are strings.
---       On a cluster (slot_reply) the verdict may also be looked (44: this id has never
---       been here), and of the hold under 42 booked (H21) or hold_gone (H22), and nothing
+--       known), holders (43: whom a sold_out may not be repeated to, see slot_holders; ""
+--       it may not be repeated), then for each limit looked at: name, remaining, reset in ms. All are strings.
+--       On a cluster (slot_reply) the verdict may also be looked (46: this id has never
+--       been here), and of the hold under 44 booked (H21) or hold_gone (H22), and nothing
 --       has been taken then; a grant that was recorded before is recorded.
 
 local now, us = clock(ARGV[1])
@@ -44,9 +46,9 @@ local d = {
   fingerprint = ARGV[24], retry_unknown = ARGV[25] == '1', wait = tonumber(ARGV[26]),
   books = ARGV[35] == '0', confirms = ARGV[35] == '2', target = ARGV[36], unreferenced = ARGV[37] == '1',
   truth = ARGV[38], hot = tonumber(ARGV[39]), refresh = tonumber(ARGV[40]), blind = ARGV[41] == '1',
-  under = ARGV[42],
+  key = ARGV[42], repeats = tonumber(ARGV[43]), under = ARGV[44],
 }
-local r = { hold = '', owner = '', answer = '', retry = 0, lapsed = 0, limits = {} }
+local r = { hold = '', owner = '', answer = '', holders = '', retry = 0, lapsed = 0, limits = {} }
 local rec, s
 
 local function bool(b) return b and '1' or '0' end
@@ -61,7 +63,7 @@ end
 local function answer()
   local admitted = r.verdict == 'admitted'
   local reply = { r.recorded and 'recorded' or r.verdict, r.hold, bool(r.adopted), bool(admitted and r.probe), int(r.seen or s and s.rel or 0),
-    r.owner, bool(r.may_replay), r.answer, int(r.retry), int(r.lapsed), int(units_left()) }
+    r.owner, bool(r.may_replay), r.answer, int(r.retry), int(r.lapsed), int(units_left()), r.holders }
   for _, state in ipairs(r.limits) do
     reply[#reply + 1] = state.limit.name
     reply[#reply + 1] = int(state.remaining)
@@ -130,7 +132,7 @@ end
 
 local function subject_full()
   if d.max_per_subject == 0 or d.subject == '' then return false end
-  local full = ARGV[43] == '1'
+  local full = ARGV[45] == '1'
   if d.pool_subject then full = pool_units(d.pool_subject, now, d.id) + d.units > d.max_per_subject end
   if full then r.verdict = 'subject_full' end
   return full
@@ -147,7 +149,7 @@ local function under()
     r.verdict = 'booked'
   elseif hold == 'gone' and not keyed then
     r.verdict = 'hold_gone'
-  elseif not r.verdict and ARGV[44] == '1' then
+  elseif not r.verdict and ARGV[46] == '1' then
     r.verdict = 'looked'
   end
   return r.verdict ~= nil

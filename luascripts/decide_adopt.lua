@@ -21,6 +21,8 @@ local function adopt(d, r, s, h)
   end
   r.verdict, r.hold, r.adopted = 'admitted', h.id, true
   h.adoptions = h.adoptions + 1
+  slot_keyed(s, d.key, math.max(d.key_ttl, d.lease))
+  if d.key ~= h.key then slot_stray(s, d.key) end
   h.expires = s.now + d.hold_ttl
   slot_start_attempt(s, h, d.id, d.lease)
   slot_move(s, h, 'held', 'adopt')

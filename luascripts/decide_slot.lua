@@ -101,6 +101,15 @@ local function decide_left(d, r, s)
   r.probe = mark == 'probe'
 end
 
+-- A sold out that rests on counters which have nothing left is true until they change: who
+-- may be told so without being asked, for as long as the slot gives notice.
+local function offer_holders(d, r, s)
+  local capacity = slot_capacity(s, d.capacity)
+  if d.repeats == 0 or d.blind or capacity == LEARNED or s.conf + s.held < capacity or slot_doubtful(s) then return end
+  r.holders = slot_holders(s)
+  if r.holders ~= '' then slot_wait(s, d.repeats) end
+end
+
 -- Steps 8 and 9: open, looked at, and units left.
 local function decide_units(d, r, s)
   local opens = s.opens ~= '' and tonumber(s.opens) or d.opens
@@ -113,6 +122,7 @@ local function decide_units(d, r, s)
   else
     decide_left(d, r, s)
     if r.verdict == 'sold_out' and stale(d, s) then r.verdict, r.retry = 'load', 0 end
+    if r.verdict == 'sold_out' then offer_holders(d, r, s) end
   end
   return r.verdict ~= nil
 end
@@ -157,7 +167,8 @@ end
 
 -- Step 12: nothing is in the way.
 local function decide_admit(d, r, s)
-  local h = slot_new_hold(s, d.id, d.units, d.subject, d.text, d.fingerprint, d.scope)
+  local h = slot_new_hold(s, d.id, d.units, d.subject, d.text, d.fingerprint, d.scope, d.key)
+  slot_keyed(s, d.key, math.max(d.key_ttl, d.lease))
   h.expires = s.now + d.hold_ttl
   slot_start_attempt(s, h, d.id, d.lease)
   slot_move(s, h, 'held', 'decide')

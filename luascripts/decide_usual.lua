@@ -31,7 +31,7 @@ local function decide_usual()
   local slot = redis.call('HMGET', KEYS[1], 's', 'r', 'm', 'o', 'd', 'c', 'h:' .. id, 't:' .. id, 'u:' .. subject)
   local state = slot[1]
   if not state or slot[2] ~= RUN or slot[3] or slot[4] or slot[5] or slot[6] or slot[7] or slot[8] or slot[9] then return end
-  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet = string.match(state, SLOT_STATE)
+  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet, keyed_till = string.match(state, SLOT_STATE)
   if not exp or string.sub(state, 1, 2) ~= '1|' then return end
   conf, held, ver, first = tonumber(conf), tonumber(held), ver + 1, tonumber(first)
   local remembered = now + ARGV[11]
@@ -48,7 +48,7 @@ local function decide_usual()
     local fingerprint, scope, expires, answer = string.match(record, KEY_DONE)
     if not answer or fingerprint ~= ARGV[24] or scope ~= ARGV[22] or scope == '' and ARGV[23] == '0'
       or tonumber(expires) <= now then return end
-    return { 'replay', '', '0', '0', rel, '', '1', answer, '0', '0', int(math.max(0, capacity - conf - held)) }
+    return { 'replay', '', '0', '0', rel, '', '1', answer, '0', '0', int(math.max(0, capacity - conf - held)), '' }
   end
 
   local by_subject, by_client
@@ -57,12 +57,13 @@ local function decide_usual()
     if by_subject and not by_subject.passes or by_client and not by_client.passes then return end
   end
   if conf + held + units > capacity then
+    if ARGV[43] ~= '0' then return end
     local lapses = 0
     if ARGV[15] == '0' and held > 0 and conf + units <= capacity then
       local next = redis.call('ZRANGEBYSCORE', KEYS[2], int(now), '(' .. int(KEPT_ZONE), 'WITHSCORES', 'LIMIT', 0, 1)
       if next[2] then lapses = math.max(1, next[2] - now) end
     end
-    local reply = { 'sold_out', '', '0', '0', rel, '', '0', '', int(lapses), '0', int(math.max(0, capacity - conf - held)) }
+    local reply = { 'sold_out', '', '0', '0', rel, '', '0', '', int(lapses), '0', int(math.max(0, capacity - conf - held)), '' }
     usual_charge(reply, by_subject, us)
     usual_charge(reply, by_client, us)
     return reply
@@ -80,19 +81,20 @@ local function decide_usual()
   if ver % ATTEMPT_TRIM == 0 then trim_attempts(KEYS[2], now) end
   redis.call('XADD', KEYS[3], 'MAXLEN', '~', '1000', '*', 'e',
     format('%d|%s|%s|%d||held|decide', now, id, subject, units))
-  local s = format('1|%d|%d|%d|%d|%s|%s|%d|%s|%s|%s|%d|%s|%s', remembered, conf, held, adm + units, ref, rel, ver, qw, idx, keep,
-    first, grave, quiet)
-  local h = format('held|%d|%s|%d|%d|0|%s:%d:%s|%s|%s|', units, subject, now, expires, id, lease, rel, ARGV[24], ARGV[22]) .. ARGV[19]
+  local ttl = keyed and math.max(ARGV[21], ARGV[5])
+  if keyed then keyed_till = format('%d', math.max(keyed_till, now + ttl + COPY_WINDOW)) end
+  local s = format('1|%d|%d|%d|%d|%s|%s|%d|%s|%s|%s|%d|%s|%s|%s', remembered, conf, held, adm + units, ref, rel, ver, qw, idx, keep,
+    first, grave, quiet, keyed_till)
+  local h = format('held|%d|%s|%d|%d|0|%s:%d:%s|%s|%s|%s|', units, subject, now, expires, id, lease, rel, ARGV[24], ARGV[22], ARGV[42]) .. ARGV[19]
   if subject ~= '' then
     redis.call('HSET', KEYS[1], 's', s, 'h:' .. id, h, 'u:' .. subject, '0|' .. id)
   else
     redis.call('HSET', KEYS[1], 's', s, 'h:' .. id, h)
   end
   if keyed then
-    local ttl = math.max(ARGV[21], ARGV[5])
     redis.call('SET', KEYS[11], format('1|running|%s|%s|%s|%s|%d|%d|0||', id, id, ARGV[24], ARGV[22], lease, now + ttl), 'PX', int(ttl))
   end
-  local reply = { 'admitted', id, '0', '0', rel, '', '0', '', '0', '0', int(capacity - conf - held) }
+  local reply = { 'admitted', id, '0', '0', rel, '', '0', '', '0', '0', int(capacity - conf - held), '' }
   usual_charge(reply, by_subject, us)
   usual_charge(reply, by_client, us)
   usual_charge(reply, of_slot, us)

@@ -29,7 +29,7 @@ type Script struct {
 }
 
 var (
-	slotParts = []string{"clock", "attempts", "bounds", "finished", "hold", "truth", "cancel", "slot", "subject", "hold_moves",
+	slotParts = []string{"clock", "attempts", "bounds", "finished", "hold", "truth", "cancel", "slot", "subject", "holders", "hold_moves",
 		"pool_index", "pool_looks", "pool_outbox", "slot_save", "full"}
 	// The usual case comes before the functions of all others: Redis makes these anew for
 	// each call that gets to them.

@@ -1,8 +1,9 @@
 -- A hold is one field of its slot, h:ID, packed as
 --
---   state|units|subject hash|taken|expires|adoptions|attempts|fingerprint|scope hash|subject
+--   state|units|subject hash|taken|expires|adoptions|attempts|fingerprint|scope hash|key|subject
 --
--- The subject is free text, so it comes last. attempts are those that nobody has
+-- The subject is free text, so it comes last; key is the short hash of the key it was
+-- taken under, "" none. attempts are those that nobody has
 -- an answer to, as id:lease:seen joined by commas: lease is until when its gate
 -- awaits it, 0 once it was settled as unknown, seen the release counter it was told.
 -- expires is when an open hold lapses (0: it did, and is kept), or until when a finished
@@ -14,12 +15,12 @@
 -- when it was booked, where attempts of it were unanswered then; the text that the backend
 -- calls it by.
 
-local HOLD = '^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|(.*)$'
+local HOLD = '^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$'
 
 local KEPT = 1
 
 local function hold_parse(id, packed, key)
-  local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, text =
+  local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, key_hash, text =
     string.match(packed, HOLD)
   if not state then
     error({ err = 'SCHEMA ' .. key .. ' has a hold that no gate wrote: ' .. id })
@@ -31,7 +32,7 @@ local function hold_parse(id, packed, key)
   return {
     id = id, state = state, units = tonumber(units), subject = subject,
     taken = tonumber(taken), expires = tonumber(expires), adoptions = tonumber(adoptions),
-    attempts = attempts, fingerprint = fingerprint, scope = scope, text = text,
+    attempts = attempts, fingerprint = fingerprint, scope = scope, key = key_hash, text = text,
   }
 end
 
@@ -42,7 +43,7 @@ local function hold_pack(h)
   end
   return table.concat({
     h.state, int(h.units), h.subject, int(h.taken), int(h.expires), int(h.adoptions),
-    table.concat(attempts, ','), h.fingerprint, h.scope, h.text,
+    table.concat(attempts, ','), h.fingerprint, h.scope, h.key, h.text,
   }, '|')
 end
 

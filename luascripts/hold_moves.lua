@@ -60,6 +60,7 @@ local function slot_move(s, h, state, cause, still)
   if still and s.kind == TRUTH_REMAINING and s.v.cap then
     s.v.cap, s.retold = s.v.cap + s.conf + s.held - taken, true
   end
+  if hold_is_finished(h) and h.key ~= s.unkept then slot_stray(s, h.key) end
   slot_subject_count(s, h, from)
   slot_log(s, h, from, cause)
   slot_keep(s, h)
@@ -82,10 +83,10 @@ local function slot_doubted(s, h)
 end
 
 -- A new hold, before its first move gives it a state.
-local function slot_new_hold(s, id, units, subject, text, fingerprint, scope)
+local function slot_new_hold(s, id, units, subject, text, fingerprint, scope, key)
   return {
     id = id, state = '', units = units, subject = subject, taken = s.now, expires = 0,
-    adoptions = 0, attempts = {}, fingerprint = fingerprint, scope = scope, text = text,
+    adoptions = 0, attempts = {}, fingerprint = fingerprint, scope = scope, key = key, text = text,
   }
 end
 

@@ -15,7 +15,7 @@
 --       19 keyed 0|1  20 key ttl, ms  21 keep 0|1  22 answer  23 scope hash
 --       24 fingerprint  25 action 0 book|1 cancel|2 confirm
 --       26 truth 0 none|1 total|2 remaining  27 pending ttl, ms (0 none)
---       28 reference, "" none  29 run
+--       28 reference, "" none  29 key's short hash, "" none  30 run
 -- Reply applied 0|1, the hold's state, late 0|1, units oversold, look 0|1. All are
 --       strings. On a cluster, as slot_reply says, and with a last one: never seen 0|1.
 
@@ -29,7 +29,7 @@ local d = {
   attempt_grave = KEYS[7], hold_grave = KEYS[8], pool_subject = key_here(KEYS[9]), reference_key = key_here(KEYS[12]),
   key_ttl = tonumber(ARGV[20]), keep = ARGV[21] == '1', answer = ARGV[22], channel = ARGV[3],
   books = ARGV[25] == '0', confirms = ARGV[25] == '2', truth = ARGV[26], pending_ttl = tonumber(ARGV[27]),
-  reference = ARGV[28],
+  reference = ARGV[28], key = ARGV[29],
 }
 local r = { applied = false, state = '', late = false, oversold = 0, look = false }
 

@@ -54,6 +54,7 @@ end
 -- The i-th unanswered attempt of the hold has an answer now.
 local function settle_answered(d, r, s, h, i)
   local before = h.state
+  if not d.keep and h.adoptions == 0 then s.unkept = h.key end -- the key goes, too
   slot_end_attempt(s, h, i)
   local after = settled_state(d, s, h, #h.attempts > 0)
   r.late = hold_is_finished(h) and after ~= before
@@ -83,7 +84,8 @@ end
 local function settle_unseen(d, r, s)
   r.applied, r.unseen = true, true
   if d.outcome == 'unknown' then return end
-  local h = slot_new_hold(s, d.hold, d.units, d.subject, d.text, d.fingerprint, d.scope)
+  slot_keyed(s, d.key, d.key_ttl)
+  local h = slot_new_hold(s, d.hold, d.units, d.subject, d.text, d.fingerprint, d.scope, d.key)
   local after = d.outcome == 'duplicate' and 'released' or settled_state(d, s, h, false)
   local booked = after == 'confirmed' or after == 'pending'
   if booked then
@@ -92,9 +94,11 @@ local function settle_unseen(d, r, s)
     slot_move(s, h, after, d.outcome)
     settle_reference(d, s, h)
     r.state, r.oversold = after, math.min(h.units, slot_over(s, d.capacity))
+    s.freed = true -- who repeats that it is sold out does not know of this one
     pool_note(d, s, h)
   else
     slot_finish(s, d.hold_grave, '')
+    if d.keep then slot_stray(s, d.key) end
   end
   if d.id ~= d.hold or not booked then slot_finish(s, d.attempt_grave, r.state) end
   if booked and not s.k.index then slot_finish(s, d.attempt_grave, UNSEEN) end
@@ -126,6 +130,7 @@ local function settle_slot(d, r, s)
 
   r.applied = true
   s.freed = true
+  slot_keyed(s, d.key, d.key_ttl)
   s.ended = d.id
   if d.outcome == 'unknown' then
     settle_unknown(d, s, h, i)

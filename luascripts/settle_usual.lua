@@ -19,7 +19,7 @@ local function settle_usual()
   if not state or not slot[7] or slot[2] or slot[3] or slot[4] or slot[5] or slot[6] then return end
   local units, whose, taken, attempt, lease, rest = string.match(slot[7], HELD)
   if attempt ~= id or whose ~= subject or subject ~= '' and slot[8] ~= '0|' .. id then return end
-  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet = string.match(state, SLOT_STATE)
+  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet, keyed_till = string.match(state, SLOT_STATE)
   if not exp or string.sub(state, 1, 2) ~= '1|' then return end
   ver = ver + 1
   local remembered = now + ARGV[12]
@@ -37,8 +37,9 @@ local function settle_usual()
   if ver % ATTEMPT_TRIM == 0 then trim_attempts(KEYS[2], now) end
   redis.call('XADD', KEYS[3], 'MAXLEN', '~', '1000', '*', 'e',
     format('%d|%s|%s|%s|held|confirmed|booked', now, id, subject, units))
-  local s = format('1|%d|%d|%d|%s|%s|%s|%d|%s|%s|%s|%s|%s|%s', remembered, conf + units, held - units, adm, ref, rel, ver,
-    qw, idx, keep, first, grave, quiet)
+  if keyed then keyed_till = format('%d', math.max(keyed_till, now + ARGV[20] + COPY_WINDOW)) end
+  local s = format('1|%d|%d|%d|%s|%s|%s|%d|%s|%s|%s|%s|%s|%s|%s', remembered, conf + units, held - units, adm, ref, rel, ver,
+    qw, idx, keep, first, grave, quiet, keyed_till)
   local h = format('confirmed|%s|%s|%s|0|0||', units, subject, taken) .. rest
   if subject ~= '' then
     redis.call('HSET', KEYS[1], 's', s, 'h:' .. id, h, 'u:' .. subject, '1|', 'w:' .. subject, id)

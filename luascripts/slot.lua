@@ -1,12 +1,13 @@
 -- A slot is a hash. These fields are its own state, each packed with "|" between:
 --
---   s   version of the form|exp|conf|held|adm|ref|rel|ver|qw|idx|keep|first|grave|quiet
+--   s   version of the form|exp|conf|held|adm|ref|rel|ver|qw|idx|keep|first|grave|quiet|keyed
 --   m   full|probeat|pause|probelease|probe    (full.lua; only while marked)
 --   o   closed|own|opens                       (only if an operator set any)
 --   r   the run of the store under which the counters were verified
 --   d   gate:until,gate:until,…  of gates that passed requests by (only while any)
 --   v   what is known of truth                 (truth.lua; only in pools with a source)
 --   c   cancels and confirms that run          (cancel.lua; only while any)
+--   k   keys that were used here and stand by no hold  (holders.lua; only while any)
 --   g   how far the ledger was shipped         (ship.lua; only on a cluster)
 --
 --   exp    when the idle slot is dropped         conf   units of confirmed holds
@@ -18,6 +19,7 @@
 --   first  nothing in due is due before, 0 nothing is there that will be
 --   grave  until when tombstones of its holds may stand beside it
 --   quiet  the pool had no outbox; until when that is believed
+--   keyed  until when keys that were used here may be remembered
 --   closed 0 or 1   own capacity, "" as configured   opens at, "" as configured
 --
 -- Beside these stand h:ID and f:ID (hold.lua), t:ID (the hold an adopting attempt goes
@@ -34,7 +36,7 @@
 -- A script loads the slot, changes the table, and writes it back in one slot_save.
 -- The table k names the keys. All times are in ms.
 
-local SLOT_STATE = '^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'
+local SLOT_STATE = '^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'
 local SLOT_MARK = '^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)$'
 local SLOT_OPERATOR = '^(%d)|(-?%d*)|(%d*)$'
 local KEPT_ZONE = 2 ^ 51
@@ -61,11 +63,12 @@ end
 
 local function slot_unpack(s, state, mark, operator)
   check_schema(string.match(state, '^[^|]*'), s.k.hash)
-  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet = string.match(state, SLOT_STATE)
+  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet, keyed = string.match(state, SLOT_STATE)
   if not exp then slot_torn(s) end
   s.exp, s.conf, s.held, s.adm = tonumber(exp), tonumber(conf), tonumber(held), tonumber(adm)
   s.ref, s.rel, s.ver, s.qw, s.idx = tonumber(ref), tonumber(rel), tonumber(ver), tonumber(qw), tonumber(idx)
   s.keep, s.first, s.grave, s.quiet = tonumber(keep), tonumber(first), tonumber(grave), tonumber(quiet)
+  s.keyed = tonumber(keyed)
   if mark then
     local full, probeat, pause, probelease, probe = string.match(mark, SLOT_MARK)
     if not full then slot_torn(s) end
@@ -80,7 +83,7 @@ end
 
 local function slot_pack_state(s)
   return table.concat({ SCHEMA, int(s.exp), int(s.conf), int(s.held), int(s.adm), int(s.ref), int(s.rel),
-    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet) }, '|')
+    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet), int(s.keyed) }, '|')
 end
 
 local function slot_pack_mark(s)
@@ -110,7 +113,7 @@ local function slot_load(k, now, kind, extra)
     k = k, now = now, kind = kind, known = false, fields = {}, holds = {}, subjects = {}, attempts = {},
     entries = {}, notes = {}, cancels = {}, pooled = {},
     exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
-    keep = 0, first = 0, grave = 0, quiet = 0,
+    keep = 0, first = 0, grave = 0, quiet = 0, keyed = 0,
     full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
     run = RUN_CHANGED == '0' and RUN or 'none', dirty = {}, started = {},
   }

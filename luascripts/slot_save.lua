@@ -161,6 +161,10 @@ local function slot_save(s, us, retain)
       unset[#unset + 1] = 'd'
     end
   end
+  if s.strayed then
+    set[#set + 1] = 'k'
+    set[#set + 1] = strays_pack(s)
+  end
   if s.by_operator then
     set[#set + 1] = 'o'
     set[#set + 1] = slot_pack_operator(s)

@@ -9,7 +9,7 @@
 --       4 slot's own text  5 retain, ms  6 keep_unknown 0|1  7 gate
 --       8 how long the mark stands, ms (0 ends it)  9 truth 0 none|1 total|2 remaining, then for each request: id, hold id,
 --       units, subject hash, subject text, hold_ttl in ms, lease in ms,
---       max_per_subject, scope hash, fingerprint, keyed 0|1, key ttl in ms; the last
+--       max_per_subject, scope hash, fingerprint, key's short hash ("" none), key ttl in ms; the last
 --       is the run
 -- Reply how many requests were registered, a string. A copy of the call changes
 --       nothing: it may come after the mark was ended, or set anew. On a cluster, as
@@ -25,7 +25,7 @@ local function request(k, a)
   return {
     id = ARGV[a], hold = ARGV[a + 1], units = tonumber(ARGV[a + 2]), subject = ARGV[a + 3], text = ARGV[a + 4],
     hold_ttl = tonumber(ARGV[a + 5]), lease = tonumber(ARGV[a + 6]), max_per_subject = tonumber(ARGV[a + 7]),
-    scope = ARGV[a + 8], fingerprint = ARGV[a + 9], keyed = ARGV[a + 10] == '1', key_ttl = tonumber(ARGV[a + 11]),
+    scope = ARGV[a + 8], fingerprint = ARGV[a + 9], key = ARGV[a + 10], key_ttl = tonumber(ARGV[a + 11]),
     retain = retain, keep_unknown = keep_unknown, grave = KEYS[k], pool_subject = key_here(KEYS[k + 1]), record = key_here(KEYS[k + 2]),
   }
 end
@@ -41,7 +41,7 @@ local function hold_for(f)
   if h and hold_is_open(h) and h.state ~= 'pending' and h.expires ~= KEPT then return h end
   if h and not hold_is_finished(h) then return nil end
   s.adm = s.adm + f.units
-  return h or slot_new_hold(s, f.hold, f.units, f.subject, f.text, f.fingerprint, f.scope)
+  return h or slot_new_hold(s, f.hold, f.units, f.subject, f.text, f.fingerprint, f.scope, f.key)
 end
 
 local function register(f)
@@ -49,10 +49,12 @@ local function register(f)
   if not h then return 0 end
   h.expires = now + f.hold_ttl
   f.registered = true
+  slot_keyed(s, f.key, math.max(f.key_ttl, f.lease))
+  if f.key ~= h.key then slot_stray(s, f.key) end
   slot_start_attempt(s, h, f.id, f.lease)
   slot_move(s, h, 'held', 'forced')
   if f.pool_subject then pool_note(f, s, h) end
-  if f.keyed and f.record then claim_forced(key_load(f.record, now), f, h.id) end
+  if f.key ~= '' and f.record then claim_forced(key_load(f.record, now), f, h.id) end
   return 1
 end
 

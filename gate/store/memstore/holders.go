@@ -1,6 +1,8 @@
 package memstore
 
 import (
+	"slices"
+
 	"github.com/slotgate/slotgate/gate/store"
 )
 
@@ -14,7 +16,7 @@ type holders struct {
 // left and the counters are not in doubt.
 func (q *question) offerHolders() {
 	left, known := q.slot.left(q.of)
-	if q.d.Repeat > 0 && known && left <= 0 && !q.slot.doubted(q.of) && !q.isDirty() {
+	if q.d.Repeat > 0 && !q.d.Blind && known && left <= 0 && !q.slot.doubted(q.of) && !q.isDirty() {
 		q.got.Holders = holders{q.Store, q.slot.name}
 	}
 }
@@ -28,5 +30,6 @@ func (h holders) Know(d *store.Decide) bool {
 	if v.key != nil {
 		return true
 	}
-	return d.Subject != "" && (len(v.slot.subjects[d.Subject]) > 0 || len(v.slot.cancels.running) > 0)
+	has := func(h *hold) bool { return !h.gone() || h.unanswered() }
+	return d.Subject != "" && (slices.ContainsFunc(v.slot.subjects[d.Subject], has) || len(v.slot.cancels.running) > 0)
 }

@@ -239,6 +239,7 @@ func (p *decideSteps) note(ctx context.Context, t news) { _ = p.carryNotes(ctx, 
 
 // slotPart is what a slot is told besides the request.
 type slotPart struct {
+	key         string // short hash
 	under       string // the hold that the claim goes under
 	subjectFull bool
 	onlyLook    bool
@@ -248,6 +249,9 @@ type slotPart struct {
 // not set for the words that only a cluster knows (luascripts/decide.lua).
 func (p *decideSteps) askSlotTo(ctx context.Context, part slotPart) (verdict string, decided *store.Decided, t news, err error) {
 	d := *p.d
+	if d.Key != "" {
+		part.key = shorten(p.names.key(d.Group, d.Partition, d.Key))
+	}
 	d.Key, d.SubjectLimit, d.ClientLimit = "", store.Limit{}, store.Limit{}
 	c := p.encodeDecide(p.names, &d, part)
 	reply, t, err := p.askSlot(ctx, c, p.at)
@@ -264,7 +268,7 @@ func (p *decideSteps) askSlotTo(ctx context.Context, part slotPart) (verdict str
 	case "recorded":
 		values[0] = decision.Admitted.String()
 	}
-	got, err := decodeDecided(reply, p.d)
+	got, err := decodeDecided(p.names, reply, p.d)
 	if err != nil {
 		return "", nil, news{}, err
 	}

@@ -31,9 +31,11 @@ func (s *Store) settleInSteps(ctx context.Context, n *names, t *store.Settle, su
 			return store.Settled{}, err
 		}
 	}
-	slotOnly := *t
-	slotOnly.Key = ""
-	reply, told, err := s.askSlot(ctx, s.encodeSettle(n, &slotOnly, subject), at)
+	slotOnly, key := *t, ""
+	if t.Key != "" {
+		slotOnly.Key, key = "", shorten(n.key(t.Group, t.Partition, t.Key))
+	}
+	reply, told, err := s.askSlot(ctx, s.encodeSettle(n, &slotOnly, subject, key), at)
 	if err != nil {
 		return store.Settled{}, err
 	}
@@ -113,7 +115,7 @@ func (s *Store) settleGuard(ctx context.Context, n *names, t *store.Settle) (sto
 	if t.Key == "" {
 		return store.Settled{Applied: true}, nil
 	}
-	raw, err := s.run(ctx, s.encodeSettle(n, t, ""))
+	raw, err := s.run(ctx, s.encodeSettle(n, t, "", ""))
 	if err != nil {
 		return store.Settled{}, err
 	}

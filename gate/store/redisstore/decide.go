@@ -41,7 +41,7 @@ func (s *Store) decide(ctx context.Context, names *names, d *store.Decide) (stor
 	if err != nil {
 		return store.Decided{}, err
 	}
-	return decodeDecided(raw, d)
+	return decodeDecided(names, raw, d)
 }
 
 // openStored decrypts the answer of another request. With one that does not open the
@@ -67,8 +67,10 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 	subject := n.subject(d.Subject)
 	callID := s.nextCall()
 
+	key := part.key
 	if keyed {
-		record = s.keys.KeyRecord(n.key(d.Group, d.Partition, d.Key))
+		hash := n.key(d.Group, d.Partition, d.Key)
+		key, record = shorten(hash), s.keys.KeyRecord(hash)
 		awaited = s.keys.Answer(record, d.Await)
 		tombstone, callTombstone = s.keys.KeyTombstone(record, d.ID), s.keys.KeyTombstone(record, callID)
 	}
@@ -105,7 +107,7 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 	args = appendLimit(args, d.SlotLimit, slotLimit != none)
 	args = append(args, int(d.Action), d.Target, flag(d.Unreferenced),
 		int(d.Truth), millis(d.Hot), millis(d.Refresh), flag(d.Blind),
-		part.under, flag(part.subjectFull), flag(part.onlyLook))
+		key, millis(repeats(d)), part.under, flag(part.subjectFull), flag(part.onlyLook))
 	return &call{op: "decide", script: luascripts.Decide, args: args, keys: slot.with(
 		tombstone, callTombstone, slotLimit, poolSubject, record, awaited, subjectLimit, clientLimit,
 		targetTombstone)}
@@ -122,8 +124,8 @@ func appendLimit(args []any, l store.Limit, applies bool) []any {
 
 func encodeFingerprint(f [32]byte) string { return base64.RawURLEncoding.EncodeToString(f[:]) }
 
-func decodeDecided(raw any, d *store.Decide) (store.Decided, error) {
-	r := newReply("decide", raw, 11)
+func decodeDecided(n *names, raw any, d *store.Decide) (store.Decided, error) {
+	r := newReply("decide", raw, 12)
 	decided := store.Decided{
 		Verdict: r.verdict(), Hold: r.text(), Adopted: r.flag(), Probe: r.flag(), ReleaseSeq: r.count(),
 		Owner: r.text(), MayReplay: r.flag(),
@@ -131,6 +133,12 @@ func decodeDecided(raw any, d *store.Decide) (store.Decided, error) {
 	answer := r.text()
 	decided.RetryAfter, decided.Lapsed = r.millis(), int(r.count())
 	decided.Left = r.units()
+	who := r.text()
+	holders, ok := n.holders(who)
+	if !ok {
+		r.fail("the hashes of holders", who)
+	}
+	decided.Holders = holders
 	for r.more() {
 		state := store.LimitState{Name: r.text(), Remaining: int(r.count()), Reset: r.millis()}
 		switch state.Name {

@@ -181,24 +181,26 @@ func TestANewerVersionIsNamed(t *testing.T) {
 // come from whatever else answers at the address.
 func TestRepliesOfAnotherShape(t *testing.T) {
 	list := func(values ...any) any { return values }
-	good := list("admitted", "request-000000000001", "0", "0", "0", "", "0", "", "0", "0", "-1")
-	if _, err := decodeDecided(good, booking(1)); err != nil {
+	good := list("admitted", "request-000000000001", "0", "0", "0", "", "0", "", "0", "0", "-1", "")
+	if _, err := decodeDecided(newNames("s"), good, booking(1)); err != nil {
 		t.Fatal(err)
 	}
 	for _, raw := range []any{
-		nil, "OK", int64(1), list(), list("admitted"),
-		list("maybe", "", "0", "0", "0", "", "0", "", "0", "0"),
-		list("invalid", "", "0", "0", "0", "", "0", "", "0", "0"),
-		list("admitted", "", "0", "0", "0", "", "0", "", "0", "0"), // without a hold
-		list("sold_out", "", "2", "0", "0", "", "0", "", "0", "0"),
-		list("sold_out", "", "0", "0", "-1", "", "0", "", "0", "0"),
-		list("sold_out", "", "0", "0", "0", "", "0", "", "soon", "0"),
-		list("sold_out", "", "0", "0", "0", "", "0", "", "9223372036854775807", "0"),
-		list("sold_out", "", "0", "0", "0", "", "0", "", "0", int64(0)),
-		list("sold_out", "", "0", "0", "0", "", "0", "", "0", "0", "slot"),
-		list("sold_out", "", "0", "0", "0", "", "0", "", "0", "0", "weather", "1", "1"),
+		nil, "OK", int64(1), list(), list("admitted"), list(good.([]any)[:11]...),
+		list("maybe", "", "0", "0", "0", "", "0", "", "0", "0", "-1", ""),
+		list("invalid", "", "0", "0", "0", "", "0", "", "0", "0", "-1", ""),
+		list("admitted", "", "0", "0", "0", "", "0", "", "0", "0", "-1", ""), // without a hold
+		list("sold_out", "", "2", "0", "0", "", "0", "", "0", "0", "-1", ""),
+		list("sold_out", "", "0", "0", "-1", "", "0", "", "0", "0", "-1", ""),
+		list("sold_out", "", "0", "0", "0", "", "0", "", "soon", "0", "-1", ""),
+		list("sold_out", "", "0", "0", "0", "", "0", "", "9223372036854775807", "0", "-1", ""),
+		list("sold_out", "", "0", "0", "0", "", "0", "", "0", int64(0), "-1", ""),
+		list("sold_out", "", "0", "0", "0", "", "0", "", "0", "0", "0", "1abc"), // a hash is longer
+		list("sold_out", "", "0", "0", "0", "", "0", "", "0", "0", "0", "?"),
+		list("sold_out", "", "0", "0", "0", "", "0", "", "0", "0", "-1", "", "slot"),
+		list("sold_out", "", "0", "0", "0", "", "0", "", "0", "0", "-1", "", "weather", "1", "1"),
 	} {
-		got, err := decodeDecided(raw, booking(1))
+		got, err := decodeDecided(newNames("s"), raw, booking(1))
 		var failure *store.Error
 		if !errors.As(err, &failure) || failure.Kind != store.KindReply || !failure.Maybe {
 			t.Errorf("%v: decided %+v, %v", raw, got, err)
@@ -234,7 +236,7 @@ func TestAnotherProgramAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := decodeDecided(raw, booking(1)); err == nil {
+	if _, err := decodeDecided(newNames("s"), raw, booking(1)); err == nil {
 		t.Error("OK was taken for a verdict")
 	}
 }

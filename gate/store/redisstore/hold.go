@@ -24,8 +24,8 @@ const keptForGood = 1
 // unpackHold is the reading half of hold_pack in luascripts/hold.lua for a hold of the
 // slot with that state key; false when the text is nothing that it writes.
 func (s *Store) unpackHold(state, id, packed string) (packedHold, bool) {
-	fields := strings.SplitN(packed, "|", 10)
-	if len(fields) != 10 {
+	fields := strings.SplitN(packed, "|", 11)
+	if len(fields) != 11 {
 		return packedHold{}, false
 	}
 	is, ok := decision.ParseHoldState(fields[0])
@@ -45,7 +45,7 @@ func (s *Store) unpackHold(state, id, packed string) (packedHold, bool) {
 	if expires > keptForGood {
 		h.ExpiresAt = time.UnixMilli(expires)
 	}
-	h.Subject, ok = s.decodeText(subjectPlace(state, id), fields[9])
+	h.Subject, ok = s.decodeText(subjectPlace(state, id), fields[10])
 	return h, ok
 }
 

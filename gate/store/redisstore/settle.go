@@ -32,22 +32,24 @@ func (s *Store) Settle(ctx context.Context, t *store.Settle) (store.Settled, err
 	if s.sharded() {
 		return s.settleInSteps(ctx, names, t, whose)
 	}
-	raw, err := s.run(ctx, s.encodeSettle(names, t, whose))
+	raw, err := s.run(ctx, s.encodeSettle(names, t, whose, ""))
 	if err != nil {
 		return store.Settled{}, err
 	}
 	return decodeSettled(raw)
 }
 
-// encodeSettle makes the call; subject is the hash of the hold's subject.
-func (s *Store) encodeSettle(n *names, t *store.Settle, subject string) *call {
+// encodeSettle makes the call; subject is the hash of the hold's subject, key a short one
+// where the key itself is on another shard.
+func (s *Store) encodeSettle(n *names, t *store.Settle, subject, key string) *call {
 	none := s.keys.None()
 	slot := s.noSlot()
 	attemptTombstone, holdTombstone, poolSubject, record, answer, reference := none, none, none, none, none, none
 	gated, keyed := t.Pool != "", t.Key != ""
 
 	if keyed {
-		record = s.keys.KeyRecord(n.key(t.Group, t.Partition, t.Key))
+		hash := n.key(t.Group, t.Partition, t.Key)
+		key, record = shorten(hash), s.keys.KeyRecord(hash)
 		answer = s.keys.Answer(record, t.ID)
 		attemptTombstone = s.keys.KeyTombstone(record, t.ID)
 	}
@@ -73,7 +75,7 @@ func (s *Store) encodeSettle(n *names, t *store.Settle, subject string) *call {
 		millis(t.HoldTTL), life(t.Retain, max(t.HoldTTL, t.PendingTTL), 0), t.MaxPerSubject, flag(t.KeepUnknown),
 		t.ReleaseSeq, flag(t.Probe), subject, s.encodeText(subjectPlace(slot.State, t.Hold), t.Subject),
 		flag(keyed), millis(t.KeyTTL), flag(t.Keep), s.sealAnswer(record, t.Answer), n.scope(t.Scope), encodeFingerprint(t.Fingerprint),
-		int(t.Action), int(t.Truth), millis(t.PendingTTL), calledBy,
+		int(t.Action), int(t.Truth), millis(t.PendingTTL), calledBy, key,
 	}}
 }
 

@@ -94,13 +94,18 @@ func (s *Store) encodeTouch(n *names, q store.SlotQuery, gate string, lease time
 		if !s.sharded() {
 			poolSubject = s.keys.PoolSubject(q.Pool, subject)
 		}
-		if !s.sharded() && f.Key != "" {
-			record = s.keys.KeyRecord(n.key(f.Group, f.Partition, f.Key))
+		key := ""
+		if f.Key != "" {
+			hash := n.key(f.Group, f.Partition, f.Key)
+			key = shorten(hash)
+			if !s.sharded() {
+				record = s.keys.KeyRecord(hash)
+			}
 		}
 		c.keys = append(c.keys, slot.Tombstone(f.ID), poolSubject, record)
 		c.args = append(c.args, f.ID, f.Hold, min(f.Units, maxUnits), subject, s.encodeText(subjectPlace(slot.State, f.Hold), f.Subject),
 			millis(f.HoldTTL), millis(f.Lease), f.MaxPerSubject, n.scope(f.Scope), encodeFingerprint(f.Fingerprint),
-			flag(f.Key != ""), millis(f.KeyTTL))
+			key, millis(f.KeyTTL))
 	}
 	return c
 }

@@ -241,6 +241,7 @@ func (r *history) request() *store.Decide {
 		o := latest(r.T, r.decides, "request").d
 		d.Slot, d.Subject, d.Units, d.Key, d.Scope = o.Slot, o.Subject, o.Units, o.Key, o.Scope
 	}
+	d.Repeat = rapid.SampledFrom([]time.Duration{0, modelWait}).Draw(r.T, "repeat")
 	d.Fingerprint = fingerprint(&d, rapid.SampledFrom([]string{"", "", "", "", "other"}).Draw(r.T, "body"))
 	return &d
 }
@@ -308,6 +309,35 @@ func (r *history) decide(d *store.Decide) {
 		r.Fatalf("probe %t, want %t", got.Probe, want.Probe)
 	}
 	r.decides = append(r.decides, &modelDecide{d: d, got: got, at: r.model.now})
+	if got.Holders != nil {
+		r.repeat(d, got.Holders)
+	}
+}
+
+// repeat asks for others whom a sold out could be repeated to. A key that was used on
+// another slot, and what a subject has in others, the slot does not know of.
+func (r *history) repeat(of *store.Decide, holders store.Holders) {
+	if of.Repeat == 0 {
+		r.Fatalf("it may be repeated, and nobody asked")
+	}
+	for range 3 {
+		d := r.request()
+		d.Slot, d.Units, d.Repeat = of.Slot, of.Units, 0
+		d.Fingerprint = fingerprint(d, "")
+		if holders.Know(d) {
+			continue
+		}
+		r.decide(d)
+		switch told := r.decides[len(r.decides)-1].got.Verdict; told {
+		case decision.SoldOut, decision.LimitedSubject, decision.SubjectFull:
+		case decision.Mismatch, decision.Twin, decision.KeyDone, decision.Replay, decision.OutcomeUnknown:
+			if d.Key != "of all" {
+				r.Fatalf("sold out would be repeated to who is told %s", told)
+			}
+		default:
+			r.Fatalf("sold out would be repeated to who is told %s", told)
+		}
+	}
 }
 
 // settleAttempt reports an outcome of an attempt, now and then of one that has been

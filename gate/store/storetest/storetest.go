@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) *Harness) {
 		{"mark", markTests},
 		{"limit", limitTests},
 		{"left", leftTests},
+		{"holders", holderTests},
 		{"guard", guardTests},
 		{"operator", operatorTests},
 		{"touch", touchTests},

@@ -26,8 +26,8 @@ local function finish(key, state, now, subject)
   redis.call('SET', key, value, 'PX', (30000))
 end
 local function hold_parse(id, packed, key)
-  local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, text =
-    string.match(packed, ('^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|(.*)$'))
+  local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, key_hash, text =
+    string.match(packed, ('^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$'))
   if not state then
     error({ err = 'SCHEMA ' .. key .. ' has a hold that no gate wrote: ' .. id })
   end
@@ -38,7 +38,7 @@ local function hold_parse(id, packed, key)
   return {
     id = id, state = state, units = tonumber(units), subject = subject,
     taken = tonumber(taken), expires = tonumber(expires), adoptions = tonumber(adoptions),
-    attempts = attempts, fingerprint = fingerprint, scope = scope, text = text,
+    attempts = attempts, fingerprint = fingerprint, scope = scope, key = key_hash, text = text,
   }
 end
 local function hold_pack(h)
@@ -48,7 +48,7 @@ local function hold_pack(h)
   end
   return table.concat({
     h.state, int(h.units), h.subject, int(h.taken), int(h.expires), int(h.adoptions),
-    table.concat(attempts, ','), h.fingerprint, h.scope, h.text,
+    table.concat(attempts, ','), h.fingerprint, h.scope, h.key, h.text,
   }, '|')
 end
 local function hold_is_open(h)
@@ -130,11 +130,12 @@ local function slot_torn(s)
 end
 local function slot_unpack(s, state, mark, operator)
   check_schema(string.match(state, '^[^|]*'), s.k.hash)
-  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet = string.match(state, ('^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
+  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet, keyed = string.match(state, ('^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
   if not exp then slot_torn(s) end
   s.exp, s.conf, s.held, s.adm = tonumber(exp), tonumber(conf), tonumber(held), tonumber(adm)
   s.ref, s.rel, s.ver, s.qw, s.idx = tonumber(ref), tonumber(rel), tonumber(ver), tonumber(qw), tonumber(idx)
   s.keep, s.first, s.grave, s.quiet = tonumber(keep), tonumber(first), tonumber(grave), tonumber(quiet)
+  s.keyed = tonumber(keyed)
   if mark then
     local full, probeat, pause, probelease, probe = string.match(mark, ('^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)$'))
     if not full then slot_torn(s) end
@@ -148,7 +149,7 @@ local function slot_unpack(s, state, mark, operator)
 end
 local function slot_pack_state(s)
   return table.concat({ (1), int(s.exp), int(s.conf), int(s.held), int(s.adm), int(s.ref), int(s.rel),
-    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet) }, '|')
+    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet), int(s.keyed) }, '|')
 end
 local function slot_pack_mark(s)
   return table.concat({ int(s.full), int(s.probeat), int(s.pause), int(s.probelease), s.probe }, '|')
@@ -166,7 +167,7 @@ local function slot_load(k, now, kind, extra)
     k = k, now = now, kind = kind, known = false, fields = {}, holds = {}, subjects = {}, attempts = {},
     entries = {}, notes = {}, cancels = {}, pooled = {},
     exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
-    keep = 0, first = 0, grave = 0, quiet = 0,
+    keep = 0, first = 0, grave = 0, quiet = 0, keyed = 0,
     full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
     run = RUN_CHANGED == '0' and RUN or 'none', dirty = {}, started = {},
   }
@@ -250,6 +251,7 @@ local function slot_subject_list(s, h, listed)
     subject.changed = true
   end
 end
+local function strays_pack(s) return int(s.keyed) .. '|' .. table.concat(s.strays, ',') end
 local COUNTER = { held = 'held', pending = 'held', unknown = 'held', confirmed = 'conf' }
 local function index_note(index, name, us, retain)
   local life = retain + 2 * (3600000)
@@ -415,6 +417,10 @@ local function slot_save(s, us, retain)
     else
       unset[#unset + 1] = 'd'
     end
+  end
+  if s.strayed then
+    set[#set + 1] = 'k'
+    set[#set + 1] = strays_pack(s)
   end
   if s.by_operator then
     set[#set + 1] = 'o'

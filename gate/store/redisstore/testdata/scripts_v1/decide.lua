@@ -20,6 +20,38 @@ end
 local function trim_attempts(due, now)
   redis.call('ZREMRANGEBYSCORE', due, '(' .. int((7881299347898368)), int((7881299347898368) + now))
 end
+local function limit_stand(state, us)
+  local limit = state.limit
+  local left = limit.interval * limit.burst - (state.tat - us)
+  state.remaining = math.max(0, math.floor(left / limit.interval))
+  state.reset = math.ceil((state.tat - us) / 1000)
+end
+local function limit_look(limit, us, id, resent)
+  local tat, last = us, ''
+  local stored = redis.call('GET', limit.key)
+  if stored then
+    local text
+    text, last = string.match(stored, '^(%d+)|(.*)$')
+    tat = math.max(us, tonumber(text or us))
+  end
+  local state = { limit = limit, tat = tat, passes = true }
+  local span = limit.interval * limit.burst
+  if resent and last == id then
+    state.charged = true
+  elseif tat + limit.interval - span > us then
+    state.passes = false
+    state.retry = math.ceil((tat + limit.interval - span - us) / 1000)
+  end
+  limit_stand(state, us)
+  return state
+end
+local function limit_charge(state, us, id)
+  if state.charged then return end
+  state.tat = state.tat + state.limit.interval
+  limit_stand(state, us)
+  redis.call('SET', state.limit.key, int(state.tat) .. '|' .. id,
+    'PX', int(math.max(1, math.ceil((state.tat - us) / 1000))))
+end
 local function finish(key, state, now, subject)
   local value = state .. '|' .. int(now + (30000))
   if subject and subject ~= '' then value = value .. '|' .. subject end
@@ -35,8 +67,8 @@ local function finished(now, first, second)
   end
 end
 local function hold_parse(id, packed, key)
-  local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, text =
-    string.match(packed, ('^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|(.*)$'))
+  local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, key_hash, text =
+    string.match(packed, ('^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$'))
   if not state then
     error({ err = 'SCHEMA ' .. key .. ' has a hold that no gate wrote: ' .. id })
   end
@@ -47,7 +79,7 @@ local function hold_parse(id, packed, key)
   return {
     id = id, state = state, units = tonumber(units), subject = subject,
     taken = tonumber(taken), expires = tonumber(expires), adoptions = tonumber(adoptions),
-    attempts = attempts, fingerprint = fingerprint, scope = scope, text = text,
+    attempts = attempts, fingerprint = fingerprint, scope = scope, key = key_hash, text = text,
   }
 end
 local function hold_pack(h)
@@ -57,7 +89,7 @@ local function hold_pack(h)
   end
   return table.concat({
     h.state, int(h.units), h.subject, int(h.taken), int(h.expires), int(h.adoptions),
-    table.concat(attempts, ','), h.fingerprint, h.scope, h.text,
+    table.concat(attempts, ','), h.fingerprint, h.scope, h.key, h.text,
   }, '|')
 end
 local function hold_is_open(h)
@@ -170,11 +202,12 @@ local function slot_torn(s)
 end
 local function slot_unpack(s, state, mark, operator)
   check_schema(string.match(state, '^[^|]*'), s.k.hash)
-  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet = string.match(state, ('^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
+  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet, keyed = string.match(state, ('^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
   if not exp then slot_torn(s) end
   s.exp, s.conf, s.held, s.adm = tonumber(exp), tonumber(conf), tonumber(held), tonumber(adm)
   s.ref, s.rel, s.ver, s.qw, s.idx = tonumber(ref), tonumber(rel), tonumber(ver), tonumber(qw), tonumber(idx)
   s.keep, s.first, s.grave, s.quiet = tonumber(keep), tonumber(first), tonumber(grave), tonumber(quiet)
+  s.keyed = tonumber(keyed)
   if mark then
     local full, probeat, pause, probelease, probe = string.match(mark, ('^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)$'))
     if not full then slot_torn(s) end
@@ -188,7 +221,7 @@ local function slot_unpack(s, state, mark, operator)
 end
 local function slot_pack_state(s)
   return table.concat({ (1), int(s.exp), int(s.conf), int(s.held), int(s.adm), int(s.ref), int(s.rel),
-    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet) }, '|')
+    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet), int(s.keyed) }, '|')
 end
 local function slot_pack_mark(s)
   return table.concat({ int(s.full), int(s.probeat), int(s.pause), int(s.probelease), s.probe }, '|')
@@ -209,7 +242,7 @@ local function slot_load(k, now, kind, extra)
     k = k, now = now, kind = kind, known = false, fields = {}, holds = {}, subjects = {}, attempts = {},
     entries = {}, notes = {}, cancels = {}, pooled = {},
     exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
-    keep = 0, first = 0, grave = 0, quiet = 0,
+    keep = 0, first = 0, grave = 0, quiet = 0, keyed = 0,
     full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
     run = RUN_CHANGED == '0' and RUN or 'none', dirty = {}, started = {},
   }
@@ -363,6 +396,48 @@ local function pool_note(d, s, h)
   redis.call('HSET', d.pool_subject, h.id, int(h.units) .. ':' .. int(expires))
   redis.call('PEXPIRE', d.pool_subject, int(d.retain))
 end
+local function slot_strays(s)
+  if not s.strays then
+    local till, list = string.match(slot_get(s, 'k') or '', '^(%d+)|(.*)$')
+    s.strays = {}
+    if till and tonumber(till) > s.now then
+      for key in string.gmatch(list, '[^,]+') do s.strays[#s.strays + 1] = key end
+    end
+  end
+  return s.strays
+end
+local function slot_stray(s, key)
+  if key == '' or s.keyed <= s.now then return end
+  local strays = slot_strays(s)
+  for _, other in ipairs(strays) do
+    if other == key or other == '*' then return end
+  end
+  strays[#strays + 1] = #strays < (64) and key or '*'
+  s.strayed = true
+end
+local function strays_pack(s) return int(s.keyed) .. '|' .. table.concat(s.strays, ',') end
+local function slot_keyed(s, key, ttl)
+  if key ~= '' then s.keyed = math.max(s.keyed, s.now + ttl + (30000)) end
+end
+local function slot_holders(s)
+  if not s.known or redis.call('HLEN', s.k.hash) > (4) * (512) then return '' end
+  local list = { '1' }
+  for _, key in ipairs(slot_strays(s)) do
+    if key == '*' then return '' end
+    list[#list + 1] = key
+  end
+  local all = redis.call('HGETALL', s.k.hash)
+  for i = 1, #all, 2 do
+    local kind = string.sub(all[i], 1, 2)
+    if kind == 'u:' then
+      list[#list + 1] = string.sub(all[i], 3, 2 + (11))
+    elseif kind == 'h:' then
+      list[#list + 1] = hold_parse(all[i], all[i + 1], s.k.hash).key
+    end
+  end
+  for _, c in ipairs(s.cancels) do list[#list + 1] = string.sub(c.subject, 1, (11)) end
+  return table.concat(list)
+end
 local function slot_keep(s, h)
   h.changed = true
   s.holds[h.id] = h
@@ -408,6 +483,7 @@ local function slot_move(s, h, state, cause, still)
   if still and s.kind == ('2') and s.v.cap then
     s.v.cap, s.retold = s.v.cap + s.conf + s.held - taken, true
   end
+  if hold_is_finished(h) and h.key ~= s.unkept then slot_stray(s, h.key) end
   slot_subject_count(s, h, from)
   slot_log(s, h, from, cause)
   slot_keep(s, h)
@@ -424,10 +500,10 @@ local function slot_doubted(s, h)
   end
   return false
 end
-local function slot_new_hold(s, id, units, subject, text, fingerprint, scope)
+local function slot_new_hold(s, id, units, subject, text, fingerprint, scope, key)
   return {
     id = id, state = '', units = units, subject = subject, taken = s.now, expires = 0,
-    adoptions = 0, attempts = {}, fingerprint = fingerprint, scope = scope, text = text,
+    adoptions = 0, attempts = {}, fingerprint = fingerprint, scope = scope, key = key, text = text,
   }
 end
 local function slot_start_attempt(s, h, id, lease)
@@ -650,6 +726,10 @@ local function slot_save(s, us, retain)
       unset[#unset + 1] = 'd'
     end
   end
+  if s.strayed then
+    set[#set + 1] = 'k'
+    set[#set + 1] = strays_pack(s)
+  end
   if s.by_operator then
     set[#set + 1] = 'o'
     set[#set + 1] = slot_pack_operator(s)
@@ -719,38 +799,6 @@ local function full_mark(s, units, seen, is_probe)
     s.pause = math.min(2 * s.pause, (30000))
     full_next_probe(s, s.pause)
   end
-end
-local function limit_stand(state, us)
-  local limit = state.limit
-  local left = limit.interval * limit.burst - (state.tat - us)
-  state.remaining = math.max(0, math.floor(left / limit.interval))
-  state.reset = math.ceil((state.tat - us) / 1000)
-end
-local function limit_look(limit, us, id, resent)
-  local tat, last = us, ''
-  local stored = redis.call('GET', limit.key)
-  if stored then
-    local text
-    text, last = string.match(stored, '^(%d+)|(.*)$')
-    tat = math.max(us, tonumber(text or us))
-  end
-  local state = { limit = limit, tat = tat, passes = true }
-  local span = limit.interval * limit.burst
-  if resent and last == id then
-    state.charged = true
-  elseif tat + limit.interval - span > us then
-    state.passes = false
-    state.retry = math.ceil((tat + limit.interval - span - us) / 1000)
-  end
-  limit_stand(state, us)
-  return state
-end
-local function limit_charge(state, us, id)
-  if state.charged then return end
-  state.tat = state.tat + state.limit.interval
-  limit_stand(state, us)
-  redis.call('SET', state.limit.key, int(state.tat) .. '|' .. id,
-    'PX', int(math.max(1, math.ceil((state.tat - us) / 1000))))
 end
 local function key_load(key, now)
   local packed = redis.call('GET', key)
@@ -845,6 +893,8 @@ local function adopt(d, r, s, h)
   end
   r.verdict, r.hold, r.adopted = 'admitted', h.id, true
   h.adoptions = h.adoptions + 1
+  slot_keyed(s, d.key, math.max(d.key_ttl, d.lease))
+  if d.key ~= h.key then slot_stray(s, d.key) end
   h.expires = s.now + d.hold_ttl
   slot_start_attempt(s, h, d.id, d.lease)
   slot_move(s, h, 'held', 'adopt')
@@ -969,6 +1019,12 @@ local function decide_left(d, r, s)
   end
   r.probe = mark == 'probe'
 end
+local function offer_holders(d, r, s)
+  local capacity = slot_capacity(s, d.capacity)
+  if d.repeats == 0 or capacity == (-1) or s.conf + s.held < capacity or slot_doubtful(s) then return end
+  r.holders = slot_holders(s)
+  if r.holders ~= '' then slot_wait(s, d.repeats) end
+end
 local function decide_units(d, r, s)
   local opens = s.opens ~= '' and tonumber(s.opens) or d.opens
   if s.closed == '1' then
@@ -980,6 +1036,7 @@ local function decide_units(d, r, s)
   else
     decide_left(d, r, s)
     if r.verdict == 'sold_out' and stale(d, s) then r.verdict, r.retry = 'load', 0 end
+    if r.verdict == 'sold_out' then offer_holders(d, r, s) end
   end
   return r.verdict ~= nil
 end
@@ -1012,7 +1069,8 @@ local function decide_room(d, r, s)
   return true
 end
 local function decide_admit(d, r, s)
-  local h = slot_new_hold(s, d.id, d.units, d.subject, d.text, d.fingerprint, d.scope)
+  local h = slot_new_hold(s, d.id, d.units, d.subject, d.text, d.fingerprint, d.scope, d.key)
+  slot_keyed(s, d.key, math.max(d.key_ttl, d.lease))
   h.expires = s.now + d.hold_ttl
   slot_start_attempt(s, h, d.id, d.lease)
   slot_move(s, h, 'held', 'decide')
@@ -1108,9 +1166,9 @@ local d = {
   fingerprint = ARGV[24], retry_unknown = ARGV[25] == '1', wait = tonumber(ARGV[26]),
   books = ARGV[35] == '0', confirms = ARGV[35] == '2', target = ARGV[36], unreferenced = ARGV[37] == '1',
   truth = ARGV[38], hot = tonumber(ARGV[39]), refresh = tonumber(ARGV[40]), blind = ARGV[41] == '1',
-  under = ARGV[42],
+  key = ARGV[42], repeats = tonumber(ARGV[43]), under = ARGV[44],
 }
-local r = { hold = '', owner = '', answer = '', retry = 0, lapsed = 0, limits = {} }
+local r = { hold = '', owner = '', answer = '', holders = '', retry = 0, lapsed = 0, limits = {} }
 local rec, s
 local function bool(b) return b and '1' or '0' end
 local function units_left()
@@ -1122,7 +1180,7 @@ end
 local function answer()
   local admitted = r.verdict == 'admitted'
   local reply = { r.recorded and 'recorded' or r.verdict, r.hold, bool(r.adopted), bool(admitted and r.probe), int(r.seen or s and s.rel or 0),
-    r.owner, bool(r.may_replay), r.answer, int(r.retry), int(r.lapsed), int(units_left()) }
+    r.owner, bool(r.may_replay), r.answer, int(r.retry), int(r.lapsed), int(units_left()), r.holders }
   for _, state in ipairs(r.limits) do
     reply[#reply + 1] = state.limit.name
     reply[#reply + 1] = int(state.remaining)
@@ -1185,7 +1243,7 @@ local function limited(name, key, at, verdict)
 end
 local function subject_full()
   if d.max_per_subject == 0 or d.subject == '' then return false end
-  local full = ARGV[43] == '1'
+  local full = ARGV[45] == '1'
   if d.pool_subject then full = pool_units(d.pool_subject, now, d.id) + d.units > d.max_per_subject end
   if full then r.verdict = 'subject_full' end
   return full
@@ -1199,7 +1257,7 @@ local function under()
     r.verdict = 'booked'
   elseif hold == 'gone' and not keyed then
     r.verdict = 'hold_gone'
-  elseif not r.verdict and ARGV[44] == '1' then
+  elseif not r.verdict and ARGV[46] == '1' then
     r.verdict = 'looked'
   end
   return r.verdict ~= nil

@@ -35,8 +35,8 @@ local function finished(now, first, second)
   end
 end
 local function hold_parse(id, packed, key)
-  local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, text =
-    string.match(packed, ('^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|(.*)$'))
+  local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, key_hash, text =
+    string.match(packed, ('^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$'))
   if not state then
     error({ err = 'SCHEMA ' .. key .. ' has a hold that no gate wrote: ' .. id })
   end
@@ -47,7 +47,7 @@ local function hold_parse(id, packed, key)
   return {
     id = id, state = state, units = tonumber(units), subject = subject,
     taken = tonumber(taken), expires = tonumber(expires), adoptions = tonumber(adoptions),
-    attempts = attempts, fingerprint = fingerprint, scope = scope, text = text,
+    attempts = attempts, fingerprint = fingerprint, scope = scope, key = key_hash, text = text,
   }
 end
 local function hold_pack(h)
@@ -57,7 +57,7 @@ local function hold_pack(h)
   end
   return table.concat({
     h.state, int(h.units), h.subject, int(h.taken), int(h.expires), int(h.adoptions),
-    table.concat(attempts, ','), h.fingerprint, h.scope, h.text,
+    table.concat(attempts, ','), h.fingerprint, h.scope, h.key, h.text,
   }, '|')
 end
 local function hold_is_open(h)
@@ -151,11 +151,12 @@ local function slot_torn(s)
 end
 local function slot_unpack(s, state, mark, operator)
   check_schema(string.match(state, '^[^|]*'), s.k.hash)
-  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet = string.match(state, ('^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
+  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet, keyed = string.match(state, ('^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
   if not exp then slot_torn(s) end
   s.exp, s.conf, s.held, s.adm = tonumber(exp), tonumber(conf), tonumber(held), tonumber(adm)
   s.ref, s.rel, s.ver, s.qw, s.idx = tonumber(ref), tonumber(rel), tonumber(ver), tonumber(qw), tonumber(idx)
   s.keep, s.first, s.grave, s.quiet = tonumber(keep), tonumber(first), tonumber(grave), tonumber(quiet)
+  s.keyed = tonumber(keyed)
   if mark then
     local full, probeat, pause, probelease, probe = string.match(mark, ('^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)$'))
     if not full then slot_torn(s) end
@@ -169,7 +170,7 @@ local function slot_unpack(s, state, mark, operator)
 end
 local function slot_pack_state(s)
   return table.concat({ (1), int(s.exp), int(s.conf), int(s.held), int(s.adm), int(s.ref), int(s.rel),
-    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet) }, '|')
+    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet), int(s.keyed) }, '|')
 end
 local function slot_pack_mark(s)
   return table.concat({ int(s.full), int(s.probeat), int(s.pause), int(s.probelease), s.probe }, '|')
@@ -187,7 +188,7 @@ local function slot_load(k, now, kind, extra)
     k = k, now = now, kind = kind, known = false, fields = {}, holds = {}, subjects = {}, attempts = {},
     entries = {}, notes = {}, cancels = {}, pooled = {},
     exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
-    keep = 0, first = 0, grave = 0, quiet = 0,
+    keep = 0, first = 0, grave = 0, quiet = 0, keyed = 0,
     full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
     run = RUN_CHANGED == '0' and RUN or 'none', dirty = {}, started = {},
   }
@@ -328,6 +329,29 @@ local function pool_note(d, s, h)
   redis.call('HSET', d.pool_subject, h.id, int(h.units) .. ':' .. int(expires))
   redis.call('PEXPIRE', d.pool_subject, int(d.retain))
 end
+local function slot_strays(s)
+  if not s.strays then
+    local till, list = string.match(slot_get(s, 'k') or '', '^(%d+)|(.*)$')
+    s.strays = {}
+    if till and tonumber(till) > s.now then
+      for key in string.gmatch(list, '[^,]+') do s.strays[#s.strays + 1] = key end
+    end
+  end
+  return s.strays
+end
+local function slot_stray(s, key)
+  if key == '' or s.keyed <= s.now then return end
+  local strays = slot_strays(s)
+  for _, other in ipairs(strays) do
+    if other == key or other == '*' then return end
+  end
+  strays[#strays + 1] = #strays < (64) and key or '*'
+  s.strayed = true
+end
+local function strays_pack(s) return int(s.keyed) .. '|' .. table.concat(s.strays, ',') end
+local function slot_keyed(s, key, ttl)
+  if key ~= '' then s.keyed = math.max(s.keyed, s.now + ttl + (30000)) end
+end
 local function slot_keep(s, h)
   h.changed = true
   s.holds[h.id] = h
@@ -373,6 +397,7 @@ local function slot_move(s, h, state, cause, still)
   if still and s.kind == ('2') and s.v.cap then
     s.v.cap, s.retold = s.v.cap + s.conf + s.held - taken, true
   end
+  if hold_is_finished(h) and h.key ~= s.unkept then slot_stray(s, h.key) end
   slot_subject_count(s, h, from)
   slot_log(s, h, from, cause)
   slot_keep(s, h)
@@ -389,10 +414,10 @@ local function slot_doubted(s, h)
   end
   return false
 end
-local function slot_new_hold(s, id, units, subject, text, fingerprint, scope)
+local function slot_new_hold(s, id, units, subject, text, fingerprint, scope, key)
   return {
     id = id, state = '', units = units, subject = subject, taken = s.now, expires = 0,
-    adoptions = 0, attempts = {}, fingerprint = fingerprint, scope = scope, text = text,
+    adoptions = 0, attempts = {}, fingerprint = fingerprint, scope = scope, key = key, text = text,
   }
 end
 local function slot_end_attempt(s, h, i)
@@ -567,6 +592,10 @@ local function slot_save(s, us, retain)
       unset[#unset + 1] = 'd'
     end
   end
+  if s.strayed then
+    set[#set + 1] = 'k'
+    set[#set + 1] = strays_pack(s)
+  end
   if s.by_operator then
     set[#set + 1] = 'o'
     set[#set + 1] = slot_pack_operator(s)
@@ -727,6 +756,7 @@ local function settle_unknown(d, s, h, i)
 end
 local function settle_answered(d, r, s, h, i)
   local before = h.state
+  if not d.keep and h.adoptions == 0 then s.unkept = h.key end -- the key goes, too
   slot_end_attempt(s, h, i)
   local after = settled_state(d, s, h, #h.attempts > 0)
   r.late = hold_is_finished(h) and after ~= before
@@ -751,7 +781,8 @@ end
 local function settle_unseen(d, r, s)
   r.applied, r.unseen = true, true
   if d.outcome == 'unknown' then return end
-  local h = slot_new_hold(s, d.hold, d.units, d.subject, d.text, d.fingerprint, d.scope)
+  slot_keyed(s, d.key, d.key_ttl)
+  local h = slot_new_hold(s, d.hold, d.units, d.subject, d.text, d.fingerprint, d.scope, d.key)
   local after = d.outcome == 'duplicate' and 'released' or settled_state(d, s, h, false)
   local booked = after == 'confirmed' or after == 'pending'
   if booked then
@@ -760,9 +791,11 @@ local function settle_unseen(d, r, s)
     slot_move(s, h, after, d.outcome)
     settle_reference(d, s, h)
     r.state, r.oversold = after, math.min(h.units, slot_over(s, d.capacity))
+    s.freed = true -- who repeats that it is sold out does not know of this one
     pool_note(d, s, h)
   else
     slot_finish(s, d.hold_grave, '')
+    if d.keep then slot_stray(s, d.key) end
   end
   if d.id ~= d.hold or not booked then slot_finish(s, d.attempt_grave, r.state) end
   if booked and not s.k.index then slot_finish(s, d.attempt_grave, ('unseen')) end
@@ -789,6 +822,7 @@ local function settle_slot(d, r, s)
   if not i or d.outcome == 'unknown' and h.attempts[i].lease == 0 then return settle_again(d, r, s, h) end
   r.applied = true
   s.freed = true
+  slot_keyed(s, d.key, d.key_ttl)
   s.ended = d.id
   if d.outcome == 'unknown' then
     settle_unknown(d, s, h, i)
@@ -894,7 +928,7 @@ local d = {
   attempt_grave = KEYS[7], hold_grave = KEYS[8], pool_subject = key_here(KEYS[9]), reference_key = key_here(KEYS[12]),
   key_ttl = tonumber(ARGV[20]), keep = ARGV[21] == '1', answer = ARGV[22], channel = ARGV[3],
   books = ARGV[25] == '0', confirms = ARGV[25] == '2', truth = ARGV[26], pending_ttl = tonumber(ARGV[27]),
-  reference = ARGV[28],
+  reference = ARGV[28], key = ARGV[29],
 }
 local r = { applied = false, state = '', late = false, oversold = 0, look = false }
 local s

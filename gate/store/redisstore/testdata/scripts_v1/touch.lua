@@ -35,8 +35,8 @@ local function finished(now, first, second)
   end
 end
 local function hold_parse(id, packed, key)
-  local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, text =
-    string.match(packed, ('^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|(.*)$'))
+  local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, key_hash, text =
+    string.match(packed, ('^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$'))
   if not state then
     error({ err = 'SCHEMA ' .. key .. ' has a hold that no gate wrote: ' .. id })
   end
@@ -47,7 +47,7 @@ local function hold_parse(id, packed, key)
   return {
     id = id, state = state, units = tonumber(units), subject = subject,
     taken = tonumber(taken), expires = tonumber(expires), adoptions = tonumber(adoptions),
-    attempts = attempts, fingerprint = fingerprint, scope = scope, text = text,
+    attempts = attempts, fingerprint = fingerprint, scope = scope, key = key_hash, text = text,
   }
 end
 local function hold_pack(h)
@@ -57,7 +57,7 @@ local function hold_pack(h)
   end
   return table.concat({
     h.state, int(h.units), h.subject, int(h.taken), int(h.expires), int(h.adoptions),
-    table.concat(attempts, ','), h.fingerprint, h.scope, h.text,
+    table.concat(attempts, ','), h.fingerprint, h.scope, h.key, h.text,
   }, '|')
 end
 local function hold_is_open(h)
@@ -137,11 +137,12 @@ local function slot_torn(s)
 end
 local function slot_unpack(s, state, mark, operator)
   check_schema(string.match(state, '^[^|]*'), s.k.hash)
-  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet = string.match(state, ('^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
+  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet, keyed = string.match(state, ('^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
   if not exp then slot_torn(s) end
   s.exp, s.conf, s.held, s.adm = tonumber(exp), tonumber(conf), tonumber(held), tonumber(adm)
   s.ref, s.rel, s.ver, s.qw, s.idx = tonumber(ref), tonumber(rel), tonumber(ver), tonumber(qw), tonumber(idx)
   s.keep, s.first, s.grave, s.quiet = tonumber(keep), tonumber(first), tonumber(grave), tonumber(quiet)
+  s.keyed = tonumber(keyed)
   if mark then
     local full, probeat, pause, probelease, probe = string.match(mark, ('^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)$'))
     if not full then slot_torn(s) end
@@ -155,7 +156,7 @@ local function slot_unpack(s, state, mark, operator)
 end
 local function slot_pack_state(s)
   return table.concat({ (1), int(s.exp), int(s.conf), int(s.held), int(s.adm), int(s.ref), int(s.rel),
-    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet) }, '|')
+    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet), int(s.keyed) }, '|')
 end
 local function slot_pack_mark(s)
   return table.concat({ int(s.full), int(s.probeat), int(s.pause), int(s.probelease), s.probe }, '|')
@@ -173,7 +174,7 @@ local function slot_load(k, now, kind, extra)
     k = k, now = now, kind = kind, known = false, fields = {}, holds = {}, subjects = {}, attempts = {},
     entries = {}, notes = {}, cancels = {}, pooled = {},
     exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
-    keep = 0, first = 0, grave = 0, quiet = 0,
+    keep = 0, first = 0, grave = 0, quiet = 0, keyed = 0,
     full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
     run = RUN_CHANGED == '0' and RUN or 'none', dirty = {}, started = {},
   }
@@ -292,6 +293,29 @@ local function pool_note(d, s, h)
   redis.call('HSET', d.pool_subject, h.id, int(h.units) .. ':' .. int(expires))
   redis.call('PEXPIRE', d.pool_subject, int(d.retain))
 end
+local function slot_strays(s)
+  if not s.strays then
+    local till, list = string.match(slot_get(s, 'k') or '', '^(%d+)|(.*)$')
+    s.strays = {}
+    if till and tonumber(till) > s.now then
+      for key in string.gmatch(list, '[^,]+') do s.strays[#s.strays + 1] = key end
+    end
+  end
+  return s.strays
+end
+local function slot_stray(s, key)
+  if key == '' or s.keyed <= s.now then return end
+  local strays = slot_strays(s)
+  for _, other in ipairs(strays) do
+    if other == key or other == '*' then return end
+  end
+  strays[#strays + 1] = #strays < (64) and key or '*'
+  s.strayed = true
+end
+local function strays_pack(s) return int(s.keyed) .. '|' .. table.concat(s.strays, ',') end
+local function slot_keyed(s, key, ttl)
+  if key ~= '' then s.keyed = math.max(s.keyed, s.now + ttl + (30000)) end
+end
 local function slot_keep(s, h)
   h.changed = true
   s.holds[h.id] = h
@@ -337,14 +361,15 @@ local function slot_move(s, h, state, cause, still)
   if still and s.kind == ('2') and s.v.cap then
     s.v.cap, s.retold = s.v.cap + s.conf + s.held - taken, true
   end
+  if hold_is_finished(h) and h.key ~= s.unkept then slot_stray(s, h.key) end
   slot_subject_count(s, h, from)
   slot_log(s, h, from, cause)
   slot_keep(s, h)
 end
-local function slot_new_hold(s, id, units, subject, text, fingerprint, scope)
+local function slot_new_hold(s, id, units, subject, text, fingerprint, scope, key)
   return {
     id = id, state = '', units = units, subject = subject, taken = s.now, expires = 0,
-    adoptions = 0, attempts = {}, fingerprint = fingerprint, scope = scope, text = text,
+    adoptions = 0, attempts = {}, fingerprint = fingerprint, scope = scope, key = key, text = text,
   }
 end
 local function slot_start_attempt(s, h, id, lease)
@@ -518,6 +543,10 @@ local function slot_save(s, us, retain)
       unset[#unset + 1] = 'd'
     end
   end
+  if s.strayed then
+    set[#set + 1] = 'k'
+    set[#set + 1] = strays_pack(s)
+  end
   if s.by_operator then
     set[#set + 1] = 'o'
     set[#set + 1] = slot_pack_operator(s)
@@ -591,7 +620,7 @@ local function request(k, a)
   return {
     id = ARGV[a], hold = ARGV[a + 1], units = tonumber(ARGV[a + 2]), subject = ARGV[a + 3], text = ARGV[a + 4],
     hold_ttl = tonumber(ARGV[a + 5]), lease = tonumber(ARGV[a + 6]), max_per_subject = tonumber(ARGV[a + 7]),
-    scope = ARGV[a + 8], fingerprint = ARGV[a + 9], keyed = ARGV[a + 10] == '1', key_ttl = tonumber(ARGV[a + 11]),
+    scope = ARGV[a + 8], fingerprint = ARGV[a + 9], key = ARGV[a + 10], key_ttl = tonumber(ARGV[a + 11]),
     retain = retain, keep_unknown = keep_unknown, grave = KEYS[k], pool_subject = key_here(KEYS[k + 1]), record = key_here(KEYS[k + 2]),
   }
 end
@@ -603,17 +632,19 @@ local function hold_for(f)
   if h and hold_is_open(h) and h.state ~= 'pending' and h.expires ~= (1) then return h end
   if h and not hold_is_finished(h) then return nil end
   s.adm = s.adm + f.units
-  return h or slot_new_hold(s, f.hold, f.units, f.subject, f.text, f.fingerprint, f.scope)
+  return h or slot_new_hold(s, f.hold, f.units, f.subject, f.text, f.fingerprint, f.scope, f.key)
 end
 local function register(f)
   local h = not known(f) and hold_for(f)
   if not h then return 0 end
   h.expires = now + f.hold_ttl
   f.registered = true
+  slot_keyed(s, f.key, math.max(f.key_ttl, f.lease))
+  if f.key ~= h.key then slot_stray(s, f.key) end
   slot_start_attempt(s, h, f.id, f.lease)
   slot_move(s, h, 'held', 'forced')
   if f.pool_subject then pool_note(f, s, h) end
-  if f.keyed and f.record then claim_forced(key_load(f.record, now), f, h.id) end
+  if f.key ~= '' and f.record then claim_forced(key_load(f.record, now), f, h.id) end
   return 1
 end
 local function reply(registered, forced)
