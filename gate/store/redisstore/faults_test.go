@@ -15,6 +15,7 @@ import (
 
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/gate/testbed"
 	"github.com/slotgate/slotgate/luascripts"
 	"github.com/slotgate/slotgate/rules"
 )
@@ -336,6 +337,20 @@ func TestTheFirstCopyOfACallRefusedBeforeItsSlotWasKnownTakesNothing(t *testing.
 	if err != nil || late[0] != "gone" {
 		t.Fatalf("the first copy got %v, %v", late, err)
 	}
+}
+
+// An id that was settled before its slot was known stays gone once another request has
+// made the slot known.
+func TestAnIDSettledBeforeItsSlotWasKnownStaysGone(t *testing.T) {
+	s := openStore(t, testbed.Redis(t).Addr())
+	d, other := booking(1), booking(101) // of the same slot
+	if _, err := s.Settle(t.Context(), settling(d, store.Decided{Hold: d.ID}, rules.Refused)); err != nil {
+		t.Fatal(err)
+	}
+	verdict(t, s, other, decision.Admitted)
+	verdict(t, s, d, decision.Gone)
+	advance(store.CopyWindow-time.Second, s)
+	verdict(t, s, d, decision.Gone)
 }
 
 // A call sent once more after its first copy was charged is not charged again.

@@ -60,14 +60,6 @@ var holdTests = []test{
 		f.Advance(store.CopyWindow - moment)
 		f.expect(decision.Gone, d)
 	}},
-	{"H4: an id that was settled before its slot was known stays gone when it is", func(f *fixture) {
-		d := request()
-		f.settle(d, store.Decided{Hold: d.ID}, rules.Refused)
-		f.admit(again(d)) // another request makes the slot known
-		f.expect(decision.Gone, d)
-		f.Advance(store.CopyWindow - moment)
-		f.expect(decision.Gone, d)
-	}},
 	{"H4: an operator's release finishes the id", func(f *fixture) {
 		d := request()
 		got := f.admit(d)
