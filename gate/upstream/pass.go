@@ -29,6 +29,15 @@ type Stream struct {
 	Early bool
 }
 
+// Free gives the memory of a stream whose Body was closed back to the next one. Nothing
+// of the stream may be used afterwards, its Header among it. It need not be called.
+func (s *Stream) Free() {
+	if p, ok := s.Body.(*passing); ok && p.closed {
+		*p = passing{}
+		passings.Put(p)
+	}
+}
+
 // RequestBodyError is a failure to read the client's body; the backend is not to
 // blame.
 type RequestBodyError struct{ Err error }
@@ -52,7 +61,8 @@ func (e *RequestBodyError) Unwrap() error { return e.Err }
 // breaker: slow pages must not stop bookings.
 func (c *Client) Pass(r *gate.Request, body io.Reader, length int64) (*Stream, error) {
 	began := time.Now()
-	p := &passing{exchange: exchange{client: c, pool: c.open}, body: body, length: length}
+	p := passings.Get().(*passing)
+	p.client, p.pool, p.body, p.length = c, c.open, body, length
 	err := p.pass(r, began)
 	if c.observe != nil {
 		c.observe(Exchange{Reused: p.reused, Took: time.Since(began), Err: err})
@@ -79,6 +89,8 @@ type passing struct {
 	keep    bool // the connection, when content has ended
 	closed  bool
 }
+
+var passings = sync.Pool{New: func() any { return new(passing) }}
 
 func (p *passing) pass(r *gate.Request, now time.Time) error {
 	if p.body == nil {
