@@ -169,7 +169,8 @@ While the store keeps its data, the promises hold under these assumptions:
 `)
 	b.WriteString(truthAssumption(config))
 	b.WriteString(`With constraints at the backend nothing is oversold, whatever fails. Without any,
-exactness also needs keep_unknown: true on the pool and unknown: reject on its rules.
+exactness also needs keep_unknown: true on the pool, and unknown: reject (or probe) and
+on_store_failure: reject on its rules.
 `)
 	return b.String()
 }

@@ -78,7 +78,7 @@ Example: 20 lessons of 5 seats through two gates, every fifth request sent twice
     --url http://127.0.0.1:8082/api/book \
     -d '{"lesson":{n%20+1},"student":"s{subject}"}' \
     --requests 4000 --clients 128 --retries-same-key 20% \
-    --expect 100 --expect-no-5xx
+    --expect 100 --capacity 5 --expect-no-5xx --html storm.html
 `
 
 // Exit statuses of storm.

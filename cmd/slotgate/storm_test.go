@@ -101,6 +101,7 @@ func TestStormCannotRun(t *testing.T) {
 		"must be a share from 0 to 1":                                {"--url", "http://h/", "--retries-same-key", "1.5"},
 		"must be a rate such as":                                     {"--url", "http://h/", "--rate", "fast"},
 		"must be a whole number":                                     {"--url", "http://h/", "--expect", "-1"},
+		"must be a whole number from 1":                              {"--url", "http://h/", "--capacity", "0"},
 		"invalid value \"0s5\"":                                      {"--url", "http://h/", "--timeout", "0s5"},
 		"requests must be 1 to":                                      {"--url", "http://h/", "--requests", "0"},
 		"body: open ":                                                {"--url", "http://h/", "-d", "@" + missing},

@@ -64,6 +64,9 @@ func (b *requestBody) Trailers() []rules.Field {
 	return trailers
 }
 
+// readNothing is readAll of a request without a body.
+func readNothing() ([]byte, error) { return nil, nil }
+
 // done gives the memory back, and ends the connection if the body was not read to
 // its end.
 func (b *requestBody) done() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -48,13 +49,18 @@ type conn struct {
 	waiting *waiting
 	line    *line // of the access log, for the request under way; nil: none
 
+	peer    netip.Addr // invalid: a unix socket
+	hop     hop
+	hasGone func() bool // gone, bound once
+
 	socket syscall.RawConn  // nil: not a socket
 	poll   func(fd uintptr) // bound once, so that a look allocates nothing
 	polled [1]unix.PollFd
 }
 
 func newConn(nc net.Conn, s *Server) *conn {
-	c := &conn{Conn: nc, server: s}
+	c := &conn{Conn: nc, server: s, peer: clientAddr(nc.RemoteAddr())}
+	c.hasGone = c.gone
 	if sc, ok := nc.(syscall.Conn); ok {
 		if socket, err := sc.SyscallConn(); err == nil {
 			c.socket = socket

@@ -60,7 +60,7 @@ func appendDate(b []byte) []byte {
 func appendFields(b []byte, fields []rules.Field) []byte {
 	for i, f := range fields {
 		switch {
-		case strings.EqualFold(f.Name, "Content-Length"), upstream.HopByHop(f.Name),
+		case upstream.SameName(f.Name, "Content-Length"), upstream.HopByHop(f.Name),
 			hasPrefixFolded(f.Name, "Gate-"), !upstream.ValidName(f.Name):
 		case oneLine(f.Name):
 			if fieldIndex(fields, f.Name) == i {
@@ -75,19 +75,21 @@ func appendFields(b []byte, fields []rules.Field) []byte {
 
 // oneLine reports the names of which fasthttp keeps the last line.
 func oneLine(name string) bool {
-	return strings.EqualFold(name, "Content-Type") || strings.EqualFold(name, "Content-Encoding") ||
-		strings.EqualFold(name, "Server")
+	return upstream.SameName(name, "Content-Type") || upstream.SameName(name, "Content-Encoding") ||
+		upstream.SameName(name, "Server")
 }
 
 func fieldIndex(fields []rules.Field, name string) int {
-	return slices.IndexFunc(fields, func(f rules.Field) bool { return strings.EqualFold(f.Name, name) })
+	return slices.IndexFunc(fields, func(f rules.Field) bool { return upstream.SameName(f.Name, name) })
 }
 
+// joined is the list that several lines of a field are (RFC 9110 section 5.3).
 func joined(fields []rules.Field, name string) string {
-	var values []string
-	for _, f := range fields {
-		if strings.EqualFold(f.Name, name) {
-			values = append(values, f.Value)
+	var one [1]string // most have one line
+	values := one[:0]
+	for i := range fields {
+		if upstream.SameName(fields[i].Name, name) {
+			values = append(values, fields[i].Value)
 		}
 	}
 	return strings.Join(values, ", ")
@@ -104,16 +106,18 @@ func appendOwnHead(b []byte, a decision.Answer) []byte {
 // fieldValue is the first value of a field; "" without one.
 func fieldValue(fields []rules.Field, name string) string {
 	for _, f := range fields {
-		if strings.EqualFold(f.Name, name) {
+		if upstream.SameName(f.Name, name) {
 			return f.Value
 		}
 	}
 	return ""
 }
 
-// headText is memory to compose a head in, and the reader to parse it with.
+// headText is memory to compose a head in, and a short body, and the reader to parse
+// the head with.
 type headText struct {
 	b      []byte
+	body   []byte
 	source bytes.Reader
 	reader *bufio.Reader
 }
@@ -149,5 +153,5 @@ func withoutField(fields []rules.Field, name string) []rules.Field {
 	if fieldIndex(fields, name) < 0 {
 		return fields
 	}
-	return slices.DeleteFunc(slices.Clone(fields), func(f rules.Field) bool { return strings.EqualFold(f.Name, name) })
+	return slices.DeleteFunc(slices.Clone(fields), func(f rules.Field) bool { return upstream.SameName(f.Name, name) })
 }

@@ -59,7 +59,7 @@ func (s *Server) trusts(a netip.Addr) bool {
 
 // client is the nearest hop that is no trusted proxy: what it says about those
 // before it may be made up. Where all are trusted it is the first.
-func (s *Server) client(h hops) netip.Addr {
+func (s *Server) client(h *hops) netip.Addr {
 	client := h.peer
 	for _, hop := range slices.Backward(h.chain) {
 		addr, ok := hopAddr(hop)
@@ -85,29 +85,56 @@ func hopAddr(hop string) (netip.Addr, bool) {
 }
 
 // appendTo adds the fields of the hops and of this one, one line each.
-func (h hops) appendTo(fields []rules.Field, via string) []rules.Field {
-	if h.peer.IsValid() {
-		h.chain = append(h.chain, h.peer.String())
-	}
+func (h *hops) appendTo(fields []rules.Field, via string, here *hop) []rules.Field {
+	chain := here.peer
 	if len(h.chain) > 0 {
-		fields = append(fields, rules.Field{Name: "X-Forwarded-For", Value: strings.Join(h.chain, ", ")})
+		chain = strings.Join(h.chain, ", ")
+		if here.peer != "" {
+			chain += ", " + here.peer
+		}
 	}
-	element := "for=unknown"
-	if h.peer.IsValid() {
-		element = "for=" + nodeName(h.peer.String())
+	if chain != "" {
+		fields = append(fields, rules.Field{Name: "X-Forwarded-For", Value: chain})
 	}
 	if h.host != "" {
 		fields = append(fields, rules.Field{Name: "X-Forwarded-Host", Value: h.host})
-		element += ";host=" + quoted(h.host)
 	}
-	element += ";proto=" + h.proto
+	forwarded := here.forwarded
 	if h.forwarded != "" {
-		element = h.forwarded + ", " + element
+		forwarded = h.forwarded + ", " + forwarded
 	}
 	return append(fields,
 		rules.Field{Name: "X-Forwarded-Proto", Value: h.proto},
-		rules.Field{Name: "Forwarded", Value: element},
+		rules.Field{Name: "Forwarded", Value: forwarded},
 		rules.Field{Name: "Via", Value: via})
+}
+
+// hop is what this gate says of a connection. It is the same for most requests on it, so
+// that the text is kept.
+type hop struct {
+	peer        string // "": a unix socket
+	host, proto string
+	forwarded   string // the element of Forwarded for them (RFC 7239)
+}
+
+// hopOf is the connection's for a host and protocol. For the goroutine that serves it.
+func (c *conn) hopOf(host, proto string) *hop {
+	h := &c.hop
+	if h.forwarded != "" && h.host == host && h.proto == proto {
+		return h
+	}
+	h.host, h.proto = strings.Clone(host), proto
+	node := "unknown"
+	if c.peer.IsValid() {
+		h.peer = c.peer.String()
+		node = nodeName(h.peer)
+	}
+	h.forwarded = "for=" + node
+	if host != "" {
+		h.forwarded += ";host=" + quoted(host)
+	}
+	h.forwarded += ";proto=" + proto
+	return h
 }
 
 // nodeName writes a hop for Forwarded (RFC 7239 section 6); what is no address

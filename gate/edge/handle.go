@@ -2,6 +2,7 @@ package edge
 
 import (
 	"net/http"
+	"sync"
 
 	"github.com/valyala/fasthttp"
 
@@ -16,13 +17,33 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 }
 
+// received is a request on its way through the edge. All of it is one piece of memory.
+type received struct {
+	head    head
+	request gate.Request
+	body    requestBody // where there is one
+}
+
+var receiveds = sync.Pool{New: func() any { return new(received) }}
+
+// free gives the memory back where it is certain that nobody looks at the request any
+// more: it had no body and no shadow, and its answer is complete.
+func (r *received) free(ctx *fasthttp.RequestCtx) {
+	if r.head.length == 0 && r.request.Shadow == nil && !ctx.Response.IsBodyStream() && !ctx.Hijacked() {
+		*r = received{}
+		receiveds.Put(r)
+	}
+}
+
 // answer prepares the answer in ctx. await, if set, is called before the first
 // byte of the body is read.
 func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 	line := s.beginLine(ctx)
 	defer line.end(ctx)
 	defer s.recoverFrom(ctx)
-	in, refused := readHead(&ctx.Request.Header)
+	r := receiveds.Get().(*received)
+	in, req := &r.head, &r.request
+	refused := in.read(&ctx.Request.Header)
 	if refused == nil && s.config.ForwardPath == "normalized" {
 		refused = in.normalize()
 	}
@@ -32,12 +53,16 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 	}
 	last := in.lastHop()
 	in.countHop()
-	req := s.request(ctx, in)
+	s.describe(req, ctx, in)
 	line.request(req, in.http10, s.discretion)
-	body := &requestBody{server: s, ctx: ctx, conn: ctx.Conn(), length: in.length, announced: in.trailers, await: await}
-	defer body.done()
-	req.ReadBody = body.readAll
-	req.BodyHeld = await != nil && in.length <= int64(s.config.MaxBody)
+	if in.length == 0 {
+		req.ReadBody = readNothing
+	} else {
+		r.body = requestBody{server: s, ctx: ctx, conn: ctx.Conn(), length: in.length, announced: in.trailers, await: await}
+		defer r.body.done()
+		req.ReadBody = r.body.readAll
+		req.BodyHeld = await != nil && in.length <= int64(s.config.MaxBody)
+	}
 	if last {
 		s.writeOwn(ctx, in.lastHopAnswer(req.ID))
 		return
@@ -57,8 +82,9 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 		// The rules have their own say about such paths, if they could match.
 		s.refuse(ctx, refusePath, req.ID)
 	default:
-		s.pass(ctx, req, in, body)
+		s.pass(ctx, r)
 		line.reply(req.Shadow.Reply())
+		r.free(ctx)
 	}
 }
 

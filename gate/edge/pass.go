@@ -14,10 +14,11 @@ import (
 )
 
 // pass is the way of a request that is not gated: both bodies stream.
-func (s *Server) pass(ctx *fasthttp.RequestCtx, req *gate.Request, in *head, body *requestBody) {
+func (s *Server) pass(ctx *fasthttp.RequestCtx, r *received) {
+	req, in := &r.request, &r.head
 	var source io.Reader
 	if in.length != 0 {
-		source = body.stream()
+		source = r.body.stream()
 	}
 	if in.upgrade != "" {
 		s.passUpgrade(ctx, req, in)
@@ -94,7 +95,8 @@ func (b *trailingBody) Read(p []byte) (int, error) {
 // passShort waits for a short body, so that head and body leave at once, and a
 // body that was cut is a 502 and not half an answer.
 func (s *Server) passShort(ctx *fasthttp.RequestCtx, req *gate.Request, t *headText, stream *upstream.Stream) {
-	data := make([]byte, stream.Length)
+	data := slices.Grow(t.body[:0], int(stream.Length))[:stream.Length]
+	t.body = data
 	_, err := io.ReadFull(stream.Body, data)
 	_ = stream.Body.Close()
 	if err != nil {
@@ -102,8 +104,10 @@ func (s *Server) passShort(ctx *fasthttp.RequestCtx, req *gate.Request, t *headT
 		return
 	}
 	t.b = appendLength(t.b, stream.Length)
-	s.send(ctx, t, nil, nil)
-	ctx.Response.SetBodyRaw(data)
+	s.send(ctx, t, data, nil)
+	if req.Shadow == nil { // it may look at the answer until it ends
+		stream.Free()
+	}
 }
 
 // passUntilClose serves an HTTP/1.0 client, which knows no chunks: the end of the

@@ -1,10 +1,11 @@
 package edge
 
 import (
-	"crypto/rand"
+	"encoding/base32"
+	"encoding/binary"
+	"math/rand/v2"
 	"net"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -14,44 +15,47 @@ import (
 	"github.com/slotgate/slotgate/rules"
 )
 
-// request makes what the rules and the backend get to see, which is the same
-// (P6): the client's end-to-end fields, without those that only the gate may
-// say, and with what it says about the client.
-func (s *Server) request(ctx *fasthttp.RequestCtx, in *head) *gate.Request {
+// describe makes r what the rules and the backend get to see, which is the same (P6):
+// the client's end-to-end fields, without those that only the gate may say, and with
+// what it says about the client.
+func (s *Server) describe(r *gate.Request, ctx *fasthttp.RequestCtx, in *head) {
 	c := connOf(ctx.Conn())
-	r := &gate.Request{
-		Request: rules.Request{
-			Method: in.method,
-			Path:   in.path,
-			Query:  in.query,
-			Host:   in.host,
-		},
-		Target:  in.target,
-		Gone:    c.gone,
-		Arrived: time.Now(),
-	}
+	r.Method, r.Path, r.Query, r.Host, r.Target = in.method, in.path, in.query, in.host, in.target
+	r.Gone, r.Arrived = c.hasGone, time.Now()
 	proto := "http"
 	if ctx.IsTLS() {
 		proto = "https"
 	}
-	before := s.hopsOf(clientAddr(ctx.RemoteAddr()), in.fields, in.host, proto)
-	r.Client = s.client(before)
+	before := s.hopsOf(c.peer, in.fields, in.host, proto)
+	r.Client = s.client(&before)
 	r.Secure = before.proto == "https"
 	via := viaOf(in.fields, in.http10)
 	r.Header, r.ID = clientFields(upstream.EndToEnd(in.fields), before.trusted)
 	if r.ID == "" {
-		r.ID = rand.Text()
+		r.ID = newRequestID()
 	}
-	r.Header = before.appendTo(r.Header, via)
-	return r
+	r.Header = before.appendTo(r.Header, via, c.hopOf(before.host, before.proto))
 }
+
+// newRequestID is 128 random bits. It tells requests apart in logs and is no secret, so
+// that the generator of the runtime does.
+func newRequestID() string {
+	var raw [16]byte
+	binary.LittleEndian.PutUint64(raw[:8], rand.Uint64())
+	binary.LittleEndian.PutUint64(raw[8:], rand.Uint64())
+	var text [26]byte
+	idText.Encode(text[:], raw[:])
+	return string(text[:])
+}
+
+var idText = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 // clientFields drops what a client may not say, and finds the request id it sent:
 // "" when there is none, or none that can be used, which is dropped too.
 func clientFields(fields []rules.Field, trusted bool) (kept []rules.Field, id string) {
 	ids := 0
 	for _, f := range fields {
-		if strings.EqualFold(f.Name, "X-Request-Id") {
+		if upstream.SameName(f.Name, "X-Request-Id") {
 			ids++
 			id = f.Value
 		}
@@ -61,7 +65,7 @@ func clientFields(fields []rules.Field, trusted bool) (kept []rules.Field, id st
 	}
 	kept = fields[:0]
 	for _, f := range fields {
-		if !reserved(f.Name, trusted) && (id != "" || !strings.EqualFold(f.Name, "X-Request-Id")) {
+		if !reserved(f.Name, trusted) && (id != "" || !upstream.SameName(f.Name, "X-Request-Id")) {
 			kept = append(kept, f)
 		}
 	}
@@ -73,7 +77,7 @@ func clientFields(fields []rules.Field, trusted bool) (kept []rules.Field, id st
 // proxy.
 func reserved(name string, trusted bool) bool {
 	switch {
-	case hasPrefixFolded(name, "Gate-"), strings.EqualFold(name, "Forwarded"), strings.EqualFold(name, "Via"):
+	case hasPrefixFolded(name, "Gate-"), upstream.SameName(name, "Forwarded"), upstream.SameName(name, "Via"):
 		return true
 	case !hasPrefixFolded(name, "X-Forwarded-"):
 		return false

@@ -129,6 +129,7 @@ func New(o Options) (*Server, error) {
 		NoDefaultDate:         true,
 		NoDefaultContentType:  true,
 		SecureErrorLogMessage: true,
+		LazyRequestTime:       true, // nobody asks for it
 		CloseOnShutdown:       true,
 	}
 	return s, nil

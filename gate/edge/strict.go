@@ -23,52 +23,56 @@ type head struct {
 	trailers []string // announced
 	// length of the body: 0 without one, upstream.Unknown when it is chunked.
 	length int64
+	room   [16]rules.Field // of fields, where they fit
 }
 
 // spareFields are the fields the gate adds on the way to the backend.
 const spareFields = 5
 
-// readHead copies a head that fasthttp has accepted, and refuses what fasthttp
-// lets pass but a backend could read in another way than the gate (P6).
-func readHead(h *fasthttp.RequestHeader) (*head, *refusal) {
-	in := &head{method: methodName(h.Method())}
+// read copies a head that fasthttp has accepted, and refuses what fasthttp lets pass
+// but a backend could read in another way than the gate (P6).
+func (in *head) read(h *fasthttp.RequestHeader) *refusal {
+	in.method = methodName(h.Method())
 	switch string(h.Protocol()) {
 	case "HTTP/1.1":
 	case "HTTP/1.0":
 		in.http10 = true
 	default:
-		return nil, refuseVersion
+		return refuseVersion
 	}
 	if in.method == "CONNECT" {
-		return nil, refuseConnect
+		return refuseConnect
 	}
 	// Methods are case-sensitive (RFC 9110 section 9.1), but some backends
 	// take "post" for POST, and then a rule for POST would be dodged.
 	if strings.ToUpper(in.method) != in.method {
-		return nil, refuseMethod
+		return refuseMethod
 	}
 	if refused := in.readFields(string(h.RawHeaders())); refused != nil {
-		return nil, refused
+		return refused
 	}
 	if refused := in.readHost(); refused != nil {
-		return nil, refused
+		return refused
 	}
 	if refused := in.readTarget(string(h.RequestURI())); refused != nil {
-		return nil, refused
+		return refused
 	}
 	if refused := in.frame(); refused != nil {
-		return nil, refused
+		return refused
 	}
 	in.upgrade = in.upgradeAsked()
 	if in.length == upstream.Unknown {
 		in.trailers = upstream.TrailerNames(in.fields)
 	}
-	return in, nil
+	return nil
 }
 
 // readFields takes the header block apart. All fields are slices of block.
 func (in *head) readFields(block string) *refusal {
-	in.fields = make([]rules.Field, 0, strings.Count(block, "\n")+spareFields)
+	in.fields = in.room[:0]
+	if n := strings.Count(block, "\n") + spareFields; n > len(in.room) {
+		in.fields = make([]rules.Field, 0, n)
+	}
 	for block != "" {
 		line, rest, _ := strings.Cut(block, "\n")
 		block = rest
@@ -86,7 +90,7 @@ func (in *head) readFields(block string) *refusal {
 		if !ok || !upstream.ValidName(name) {
 			return refuseHeader
 		}
-		in.fields = append(in.fields, rules.Field{Name: name, Value: strings.Trim(value, " \t")})
+		in.fields = append(in.fields, rules.Field{Name: name, Value: upstream.TrimBlanks(value)})
 	}
 	return nil
 }
@@ -97,13 +101,13 @@ func (in *head) frame() *refusal {
 	hasLength, hasCoding := false, false
 	for _, f := range in.fields {
 		switch {
-		case strings.EqualFold(f.Name, "Content-Length"):
+		case upstream.SameName(f.Name, "Content-Length"):
 			n, ok := upstream.ParseLength(f.Value)
 			if !ok || hasLength {
 				return refuseFraming
 			}
 			in.length, hasLength = n, true
-		case strings.EqualFold(f.Name, "Transfer-Encoding"):
+		case upstream.SameName(f.Name, "Transfer-Encoding"):
 			if hasCoding || in.http10 || !strings.EqualFold(f.Value, "chunked") {
 				return refuseFraming
 			}

@@ -192,8 +192,8 @@ func FuzzHead(f *testing.F) {
 		if h.Read(bufio.NewReaderSize(bytes.NewReader(raw), 16<<10)) != nil {
 			return
 		}
-		in, refused := readHead(&h)
-		if refused != nil {
+		var in head
+		if refused := in.read(&h); refused != nil {
 			return
 		}
 		for _, field := range in.fields {

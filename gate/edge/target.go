@@ -3,6 +3,7 @@ package edge
 import (
 	"strings"
 
+	"github.com/slotgate/slotgate/gate/upstream"
 	"github.com/slotgate/slotgate/rules"
 )
 
@@ -50,7 +51,7 @@ func originForm(target, host string) (string, bool) {
 func (in *head) readHost() *refusal {
 	found := false
 	for _, f := range in.fields {
-		if !strings.EqualFold(f.Name, "Host") {
+		if !upstream.SameName(f.Name, "Host") {
 			continue
 		}
 		if found || f.Value == "" || !validHost(f.Value) {

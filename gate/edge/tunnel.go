@@ -26,12 +26,12 @@ func (in *head) upgradeAsked() string {
 	protocol, asks := "", false
 	for _, f := range in.fields {
 		switch {
-		case strings.EqualFold(f.Name, "Upgrade"):
+		case upstream.SameName(f.Name, "Upgrade"):
 			if protocol != "" {
 				return ""
 			}
 			protocol = f.Value
-		case strings.EqualFold(f.Name, "Connection"):
+		case upstream.SameName(f.Name, "Connection"):
 			for option := range strings.SplitSeq(f.Value, ",") {
 				asks = asks || strings.EqualFold(strings.Trim(option, " \t"), "upgrade")
 			}

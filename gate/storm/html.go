@@ -1,7 +1,10 @@
 package storm
 
 import (
+	"bufio"
+	"cmp"
 	_ "embed"
+	"errors"
 	"fmt"
 	html "html/template"
 	"io"
@@ -30,7 +33,8 @@ var page = html.Must(html.New("report").Funcs(html.FuncMap{"short": short}).Pars
 func (r *Report) WriteHTML(w io.Writer, verdicts []Verdict, program string) error {
 	verdict, class := summary(r, verdicts)
 	slots := r.slotRows()
-	return page.Execute(w, struct {
+	b := bufio.NewWriter(w)
+	err := page.Execute(b, struct {
 		*Report
 		Verdict, Class string
 		Verdicts       []Verdict
@@ -47,6 +51,7 @@ func (r *Report) WriteHTML(w io.Writer, verdicts []Verdict, program string) erro
 		Slots: slots[:min(len(slots), maxSlotRows)], MoreSlots: max(len(slots)-maxSlotRows, 0),
 		Program: fmt.Sprintf("%s, %s/%s, %d CPUs", program, runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
 	})
+	return errors.Join(err, b.Flush())
 }
 
 // summary is the verdict on the whole storm, and the class of style that it has.
@@ -169,11 +174,9 @@ func (r *Report) slotRows() []slotRow {
 	for _, s := range r.Sales() {
 		rows = append(rows, slotRow{s, r.Capacity})
 	}
-	slices.SortStableFunc(rows, func(a, b slotRow) int { return b.faults() - a.faults() })
+	slices.SortStableFunc(rows, func(a, b slotRow) int { return cmp.Or(b.Oversold-a.Oversold, b.Twice-a.Twice) })
 	return rows
 }
-
-func (s slotRow) faults() int { return s.Oversold + s.Twice }
 
 func (s slotRow) Name() string { return strings.TrimPrefix(slotName(s.Slot), "Slot ") }
 

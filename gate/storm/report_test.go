@@ -199,6 +199,10 @@ func TestVerdicts(t *testing.T) {
 		{report(0, 1, 0, Interrupted).ExpectNo5xx(), Broken},
 		{report(0, 0, 0, "").ExpectEqualTwins(), Held},
 		{report(0, 0, 1, "").ExpectEqualTwins(), Broken},
+		{withCapacity(report(3, 0, 0, ""), 3).ExpectCapacity(), Held},
+		{withCapacity(report(3, 0, 0, ""), 2).ExpectCapacity(), Broken},
+		{withCapacity(report(3, 0, 0, Interrupted), 3).ExpectCapacity(), Undecided},
+		{withCapacity(report(3, 0, 0, Interrupted), 2).ExpectCapacity(), Broken},
 	} {
 		if test.verdict.State != test.want {
 			t.Errorf("%v, want %s", test.verdict, test.want)
@@ -209,12 +213,32 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+func withCapacity(r *Report, seats int) *Report {
+	r.Capacity = seats
+	return r
+}
+
+func TestSales(t *testing.T) {
+	r := &Report{Successes: []Booking{
+		{Slot: 7, Subject: 1}, {Slot: 7, Subject: 1}, {Slot: 7, Subject: 2}, {Slot: -1, Subject: 1}, {Slot: 7, Subject: 1}, {Slot: 3, Subject: 1},
+	}}
+	if want := []Sale{{-1, 1, 0, 0}, {3, 1, 0, 0}, {7, 4, 0, 2}}; !reflect.DeepEqual(r.Sales(), want) {
+		t.Errorf("sales %v, want %v", r.Sales(), want)
+	}
+	r.Capacity = 2
+	if want := []Sale{{-1, 1, 0, 0}, {3, 1, 0, 0}, {7, 4, 2, 2}}; !reflect.DeepEqual(r.Sales(), want) {
+		t.Errorf("sales with 2 seats %v, want %v", r.Sales(), want)
+	}
+	if got := r.ExpectCapacity().String(); got != "expect at most 2 successes in a slot: broken, 2 (in 1 slot)" {
+		t.Errorf("verdict %q", got)
+	}
+}
+
 // What a server sends is counted under at most maxNames names and never
 // reaches a terminal raw.
 func TestGateFieldsAreBounded(t *testing.T) {
 	counts := map[string]int{}
-	countName(counts, http.Header{}, "Gate-Mode")
-	if len(counts) != 0 {
+	if name := countName(counts, http.Header{}, "Gate-Mode"); len(counts) != 0 || name != "" {
 		t.Errorf("a missing field is counted: %v", counts)
 	}
 	countName(counts, http.Header{"Gate-Mode": {"\x1b[2J"}}, "Gate-Mode")
@@ -227,6 +251,10 @@ func TestGateFieldsAreBounded(t *testing.T) {
 	for i := range 1000 {
 		countName(counts, http.Header{"Gate-Mode": {strconv.Itoa(i)}}, "Gate-Mode")
 	}
+	if name := countName(counts, http.Header{"Gate-Mode": {"late"}}, "Gate-Mode"); name != otherNames {
+		t.Errorf("a name too many is counted as %q", name)
+	}
+	counts[otherNames]--
 	if len(counts) != maxNames+1 || counts[otherNames] != 1000-(maxNames-3) {
 		t.Errorf("%d names, %d others", len(counts), counts[otherNames])
 	}

@@ -93,3 +93,16 @@ func TestSuccessErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestSuccessSaysWhatItIs(t *testing.T) {
+	for want, conditions := range map[string][]string{
+		"2xx":                  nil,
+		"201,204-206,3xx":      {"201,204-206", "300-399"},
+		"2xx and json:/code=0": {"json:/code=0"},
+		"200 and json:/a~1b/0/~0=x=y and json:=5": {"200,json:/a~1b/0/~0=x=y", "json:=5"},
+	} {
+		if got := mustParseSuccess(t, conditions...).String(); got != want {
+			t.Errorf("%q is said to be %q, want %q", conditions, got, want)
+		}
+	}
+}

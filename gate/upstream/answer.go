@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/slotgate/slotgate/rules"
 )
@@ -21,61 +20,60 @@ type answer struct {
 	framing int64
 	// closes: the connection ends with this answer.
 	closes bool
+	room   [12]rules.Field // of fields, where they fit
 }
 
-// readAnswer reads up to the end of the final answer's head. method is that of
-// the request. Errors of the connection are returned as they are; every other
-// error means that what came is no answer to this request.
-func readAnswer(br *bufio.Reader, method string) (*answer, error) {
-	return readFinal(br, method, false)
+// read reads up to the end of the final answer's head. method is that of the
+// request. Errors of the connection are returned as they are; every other error
+// means that what came is no answer to this request.
+func (a *answer) read(in *input, method string) error {
+	return a.readFinal(in, method, false)
 }
 
 // readFinal takes 101 for a final answer where the request asked for it.
-func readFinal(br *bufio.Reader, method string, upgrade bool) (*answer, error) {
+func (a *answer) readFinal(in *input, method string, upgrade bool) error {
 	for range maxInterim {
-		a, err := readHead(br)
-		if err != nil {
-			return nil, err
+		if err := a.readHead(in); err != nil {
+			return err
 		}
 		switch {
 		case a.status >= 200:
-			return a, a.frame(method)
+			return a.frame(method)
 		case a.status == 101 && upgrade:
-			return a, nil
+			return nil
 		case a.status == 100, a.status == 102, a.status == 103:
 			// Nothing to do with the result, and the client did not ask.
 		default:
-			return nil, fmt.Errorf("the backend sent status %d, which nobody asked for", a.status)
+			return fmt.Errorf("the backend sent status %d, which nobody asked for", a.status)
 		}
 	}
-	return nil, fmt.Errorf("the backend sent more than %d interim answers", maxInterim)
+	return fmt.Errorf("the backend sent more than %d interim answers", maxInterim)
 }
 
 // readHead reads one status line with its fields. A bare LF ends a line too (RFC
 // 9112 section 2.2): what is read here is never copied on as bytes.
-func readHead(br *bufio.Reader) (*answer, error) {
-	raw, err := headBytes(br)
+func (a *answer) readHead(in *input) error {
+	raw, err := headBytes(in)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	text := string(raw)
-	_, _ = br.Discard(len(raw))
+	_, _ = in.Discard(len(raw))
 
 	line, rest := cutLine(text)
-	a := &answer{}
 	http10, ok := a.parseStatus(line)
 	if !ok {
 		// It goes into the log, and what was read may be anybody's body or cookie.
-		return nil, fmt.Errorf("the backend's answer begins with %d bytes that are no HTTP/1.1 status line", len(line))
+		return fmt.Errorf("the backend's answer begins with %d bytes that are no HTTP/1.1 status line", len(line))
 	}
-	a.fields = make([]rules.Field, 0, strings.Count(rest, "\n"))
+	a.fields = a.room[:0]
 	for rest != "" {
 		line, rest = cutLine(rest)
 		if line == "" {
 			break
 		}
 		if err := a.parseField(line); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	a.closes = http10
@@ -83,41 +81,45 @@ func readHead(br *bufio.Reader) (*answer, error) {
 		switch {
 		case strings.EqualFold(option, "close"):
 			a.closes = true
-			return a, nil
+			return nil
 		case strings.EqualFold(option, "keep-alive"):
 			a.closes = false
 		}
 	}
 	if http10 {
 		for _, f := range a.fields {
-			if strings.EqualFold(f.Name, "Transfer-Encoding") {
-				return nil, errors.New("the backend sent Transfer-Encoding in an HTTP/1.0 answer")
+			if SameName(f.Name, "Transfer-Encoding") {
+				return errors.New("the backend sent Transfer-Encoding in an HTTP/1.0 answer")
 			}
 		}
 	}
-	return a, nil
+	return nil
 }
 
-// headBytes waits until the whole head is in the reader's buffer. The bytes are
-// valid until the next read.
-func headBytes(br *bufio.Reader) ([]byte, error) {
+// headBytes waits until the whole head is in the buffer. The bytes are valid until
+// the next read.
+func headBytes(in *input) ([]byte, error) {
 	searched := 0
 	for {
-		b, _ := br.Peek(br.Buffered())
-		for i := searched; i < len(b); i++ {
-			if b[i] != '\n' {
-				continue
+		b, _ := in.Peek(in.Buffered())
+		for i := searched; ; {
+			n := bytes.IndexByte(b[i:], '\n')
+			if n < 0 {
+				break
 			}
-			if tail := b[i+1:]; bytes.HasPrefix(tail, []byte("\n")) {
-				return b[:i+2], nil
+			i += n + 1
+			if tail := b[i:]; bytes.HasPrefix(tail, []byte("\n")) {
+				return b[:i+1], nil
 			} else if bytes.HasPrefix(tail, []byte("\r\n")) {
-				return b[:i+3], nil
+				return b[:i+2], nil
 			}
 		}
 		searched = max(0, len(b)-3)
-		switch _, err := br.Peek(len(b) + 1); {
+		switch _, err := in.Peek(len(b) + 1); {
 		case errors.Is(err, bufio.ErrBufferFull):
-			return nil, fmt.Errorf("the head of the backend's answer is longer than %d bytes", br.Size())
+			if !in.lengthen() {
+				return nil, fmt.Errorf("the head of the backend's answer is longer than %d bytes", in.Size())
+			}
 		case err != nil:
 			return nil, err
 		}
@@ -136,18 +138,20 @@ func (a *answer) parseStatus(line string) (http10, ok bool) {
 		len(line) > len(example) && line[len(example)] != ' ' {
 		return false, false
 	}
+	status := 0
 	for _, digit := range line[9:12] {
 		if digit < '0' || digit > '9' {
 			return false, false
 		}
-		a.status = a.status*10 + int(digit-'0')
+		status = status*10 + int(digit-'0')
 	}
+	a.status = status
 	minor := line[7]
 	return minor == '0', minor >= '0' && minor <= '9' && a.status >= 100
 }
 
 func (a *answer) parseField(line string) error {
-	if strings.ContainsAny(line, "\r\x00") {
+	if strings.IndexByte(line, '\r') >= 0 || strings.IndexByte(line, 0) >= 0 {
 		return errors.New("a header line of the backend's answer holds a CR or NUL")
 	}
 	if line[0] == ' ' || line[0] == '\t' {
@@ -165,7 +169,7 @@ func (a *answer) parseField(line string) error {
 	if !ok || !ValidName(name) {
 		return fmt.Errorf("header line %d of the backend's answer has no valid name", len(a.fields)+1)
 	}
-	a.fields = append(a.fields, rules.Field{Name: name, Value: strings.Trim(value, " \t")})
+	a.fields = append(a.fields, rules.Field{Name: name, Value: TrimBlanks(value)})
 	return nil
 }
 
@@ -175,10 +179,10 @@ func (a *answer) frame(method string) error {
 	lengths, codings := 0, 0
 	for _, f := range a.fields {
 		switch {
-		case strings.EqualFold(f.Name, "Content-Length"):
+		case SameName(f.Name, "Content-Length"):
 			length = f.Value
 			lengths++
-		case strings.EqualFold(f.Name, "Transfer-Encoding"):
+		case SameName(f.Name, "Transfer-Encoding"):
 			coding = f.Value
 			codings++
 		}
@@ -211,23 +215,4 @@ func (a *answer) frame(method string) error {
 		a.closes = true
 	}
 	return nil
-}
-
-// readers is a pool of read buffers; their size bounds the head of an answer.
-type readers struct {
-	pool sync.Pool
-	size int
-}
-
-func (r *readers) get(c *conn) *bufio.Reader {
-	if br, ok := r.pool.Get().(*bufio.Reader); ok {
-		br.Reset(c)
-		return br
-	}
-	return bufio.NewReaderSize(c, r.size)
-}
-
-func (r *readers) put(br *bufio.Reader) {
-	br.Reset(nil)
-	r.pool.Put(br)
 }

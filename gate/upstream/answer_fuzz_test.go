@@ -25,11 +25,13 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		br := bufio.NewReaderSize(bytes.NewReader(raw), 64<<10)
-		a, err := readAnswer(br, "POST")
-		if err != nil {
+		var a answer
+		if err := a.read(&input{Reader: br}, "POST"); err != nil {
 			return
 		}
-		body, err := io.ReadAll(newBody(br, a.framing))
+		var b body
+		b.begin(br, a.framing)
+		body, err := io.ReadAll(&b)
 		if err != nil {
 			return
 		}

@@ -21,8 +21,9 @@ type body struct {
 	trailers  []rules.Field
 }
 
-func newBody(br *bufio.Reader, framing int64) *body {
-	b := &body{br: br, framed: true}
+// begin makes b the body behind a head.
+func (b *body) begin(br *bufio.Reader, framing int64) {
+	b.br, b.framed = br, true
 	switch framing {
 	case noBody:
 	case chunked:
@@ -33,7 +34,6 @@ func newBody(br *bufio.Reader, framing int64) *body {
 		b.left = framing
 	}
 	b.ended = b.framed && b.chunks == nil && b.left == 0
-	return b
 }
 
 func (b *body) Read(p []byte) (int, error) {

@@ -20,7 +20,8 @@ type Options struct {
 	// ConnectTimeout bounds getting a connection: waiting for a free one, dialing
 	// and the TLS handshake together.
 	ConnectTimeout time.Duration
-	// Timeout of a streamed exchange: for each write, and until the answer's head.
+	// Timeout of a streamed exchange: until the answer's head, and before that for each
+	// write of a long request.
 	// A gated exchange brings its own deadline.
 	Timeout time.Duration
 	// IdleTimeout is how long a streamed answer, or a tunnel, may be silent.
@@ -59,19 +60,18 @@ type Exchange struct {
 // Client exchanges requests for answers with one backend. It is safe for
 // concurrent use.
 type Client struct {
-	target    target
-	dialer    net.Dialer
-	connect   time.Duration
-	timeout   time.Duration
-	idle      time.Duration
-	maxHeader int
-	gated     *pool
-	open      *pool // ungated
-	tunnels   *pool
-	breaker   *breaker
-	readers   readers
-	budget    Budget
-	observe   func(Exchange)
+	target  target
+	dialer  net.Dialer
+	connect time.Duration
+	timeout time.Duration
+	idle    time.Duration
+	gated   *pool
+	open    *pool // ungated
+	tunnels *pool
+	breaker *breaker
+	readers readers
+	budget  Budget
+	observe func(Exchange)
 }
 
 // New checks the options. It does not connect.
@@ -89,20 +89,16 @@ func New(o Options) (*Client, error) {
 	if o.Budget == nil {
 		o.Budget = unlimited{}
 	}
-	if o.Observe == nil {
-		o.Observe = func(Exchange) {}
-	}
 	c := &Client{
-		target:    t,
-		connect:   o.ConnectTimeout,
-		timeout:   o.Timeout,
-		idle:      o.IdleTimeout,
-		maxHeader: o.MaxHeader,
-		breaker:   newBreaker(o.Breaker),
-		budget:    o.Budget,
-		observe:   o.Observe,
+		target:  t,
+		connect: o.ConnectTimeout,
+		timeout: o.Timeout,
+		idle:    o.IdleTimeout,
+		breaker: newBreaker(o.Breaker),
+		budget:  o.Budget,
+		observe: o.Observe,
 	}
-	c.readers.size = o.MaxHeader
+	c.readers.longest = o.MaxHeader
 	c.gated = newPool(c.dial, o.MaxConnections, o.KeepAlive)
 	c.open = newPool(c.dial, o.MaxConnections, o.KeepAlive)
 	c.tunnels = newPool(c.dial, o.MaxConnections, o.KeepAlive)

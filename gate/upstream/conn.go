@@ -24,8 +24,8 @@ type conn struct {
 
 	socket syscall.RawConn
 	secure bool             // TLS is spoken on the socket
-	peek   func(fd uintptr) // bound once, so that a check allocates nothing
-	peeked error
+	look   func(fd uintptr) // bound once, so that a look allocates nothing
+	looked [1]unix.PollFd
 	byte1  [1]byte
 }
 
@@ -62,8 +62,11 @@ func (c *Client) dial(deadline time.Time) (*conn, error) {
 
 func newConn(nc net.Conn, socket syscall.RawConn, secure bool) *conn {
 	c := &conn{Conn: nc, born: time.Now(), socket: socket, secure: secure}
-	c.peek = func(fd uintptr) {
-		_, _, c.peeked = unix.Recvfrom(int(fd), c.byte1[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	c.look = func(fd uintptr) {
+		c.looked[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+		if _, err := unix.Poll(c.looked[:], 0); err != nil {
+			c.looked[0].Revents = unix.POLLERR
+		}
 	}
 	return c
 }
@@ -97,11 +100,10 @@ func (c *conn) quiet() bool {
 // readable reports, without waiting, that a read of the socket would return at
 // once: with data, with the end, or with an error.
 func (c *conn) readable() bool {
-	c.peeked = nil
-	if err := c.socket.Control(c.peek); err != nil {
+	if err := c.socket.Control(c.look); err != nil {
 		return true
 	}
-	return !errors.Is(c.peeked, unix.EAGAIN)
+	return c.looked[0].Revents != 0
 }
 
 func earlier(a, b time.Time) time.Time {

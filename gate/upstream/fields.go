@@ -24,7 +24,7 @@ func EndToEnd(fields []rules.Field) []rules.Field {
 func connectionOptions(fields []rules.Field) []string {
 	var options []string
 	for _, f := range fields {
-		if strings.EqualFold(f.Name, "Connection") {
+		if SameName(f.Name, "Connection") {
 			for option := range strings.SplitSeq(f.Value, ",") {
 				options = append(options, strings.Trim(option, " \t"))
 			}
@@ -61,11 +61,26 @@ func HopByHop(name string) bool {
 
 func containsFold(names []string, name string) bool {
 	for _, n := range names {
-		if strings.EqualFold(n, name) {
+		if SameName(n, name) {
 			return true
 		}
 	}
 	return false
+}
+
+// SameName reports whether two field names are the same (RFC 9110 section 5.1).
+// Most that are not differ in length, which is seen without a call.
+func SameName(a, b string) bool { return len(a) == len(b) && strings.EqualFold(a, b) }
+
+// TrimBlanks removes the optional whitespace around a value (RFC 9110 section 5.6.3).
+func TrimBlanks(s string) string {
+	for s != "" && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	for s != "" && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
+		s = s[:len(s)-1]
+	}
+	return s
 }
 
 // ValidName reports whether a field name is a token (RFC 9110 section 5.6.2).

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"net"
@@ -18,27 +17,28 @@ var _ gate.Backend = (*Client)(nil)
 // gate.Backend.
 func (c *Client) Forward(f *gate.Forward) (*gate.BackendAnswer, error) {
 	began := time.Now()
-	e := exchange{client: c, pool: c.gated}
-	a, err := c.tryForward(&e, f)
-	c.observe(Exchange{Gated: true, Reused: e.reused, Took: time.Since(began), Err: err})
+	e := &forwarding{exchange: exchange{client: c, pool: c.gated}}
+	err := c.tryForward(e, f, began)
+	if c.observe != nil {
+		c.observe(Exchange{Gated: true, Reused: e.reused, Took: time.Since(began), Err: err})
+	}
 	if err != nil {
 		return nil, err
 	}
-	return a, nil
+	return &e.result, nil
 }
 
-func (c *Client) tryForward(e *exchange, f *gate.Forward) (answer *gate.BackendAnswer, err error) {
+func (c *Client) tryForward(e *forwarding, f *gate.Forward, now time.Time) (err error) {
 	done, retryAfter, err := c.breaker.allow()
 	if err != nil {
-		return nil, &gate.BackendError{Failure: gate.BreakerOpen, RetryAfter: retryAfter, Err: err}
+		return &gate.BackendError{Failure: gate.BreakerOpen, RetryAfter: retryAfter, Err: err}
 	}
 	// Reported also when this panics: a probe without a result would keep the
 	// breaker half-open for ever.
 	result := errNoEnd
 	defer func() { done(result) }()
-	answer, err = e.forward(f)
-	result = err
-	return answer, err
+	result = e.forward(f, now)
+	return result
 }
 
 var (
@@ -51,35 +51,14 @@ type exchange struct {
 	client *Client
 	pool   *pool
 	conn   *conn
-	br     *bufio.Reader
+	in     input // of conn
 	sent   int64 // bytes of the request that were written
 	reused bool
 }
 
-func (e *exchange) forward(f *gate.Forward) (*gate.BackendAnswer, error) {
-	if err := e.connect(f.SendBy); err != nil {
-		return nil, err
-	}
-	now := time.Now()
-	if now.After(f.SendBy) {
-		e.end(false)
-		return nil, &gate.BackendError{Failure: gate.NotConnected, Err: errTooLate}
-	}
-	a, err := e.send(f, now.Add(f.Timeout))
-	if err != nil {
-		e.end(false)
-		return nil, e.failure(err)
-	}
-	e.end(!a.closes)
-	return &gate.BackendAnswer{
-		Response: rules.Response{Status: a.status, Header: EndToEnd(a.fields), Body: a.body.b},
-		Release:  a.body.free,
-	}, nil
-}
-
-// connect gets a connection that may be written to.
-func (e *exchange) connect(deadline time.Time) error {
-	conn, err := e.pool.get(earlier(deadline, time.Now().Add(e.client.connect)))
+// connect gets a connection that may be written to, within connect_timeout.
+func (e *exchange) connect(now, deadline time.Time) error {
+	conn, err := e.pool.get(now, earlier(deadline, now.Add(e.client.connect)))
 	if errors.Is(err, errPoolFull) {
 		return &gate.BackendError{Failure: gate.NoRoom, Err: err}
 	}
@@ -87,13 +66,13 @@ func (e *exchange) connect(deadline time.Time) error {
 		return &gate.BackendError{Failure: gate.NotConnected, Err: err}
 	}
 	e.conn, e.reused = conn, conn.reused
-	e.br = e.client.readers.get(conn)
+	e.in = e.client.readers.get(conn)
 	return nil
 }
 
 // end gives the connection back or closes it.
 func (e *exchange) end(reusable bool) {
-	e.client.readers.put(e.br)
+	e.client.readers.put(e.in.Reader)
 	e.conn.patience = 0
 	if reusable {
 		e.pool.put(e.conn)
@@ -102,49 +81,80 @@ func (e *exchange) end(reusable bool) {
 	}
 }
 
-// wholeAnswer is an answer in memory; closes is also set where something follows
-// it on the connection.
-type wholeAnswer struct {
-	*answer
-	body *buffer
+// forwarding is a gated exchange. All of it is one piece of memory.
+type forwarding struct {
+	exchange
+	answer answer
+	body   body // of the answer
+	result gate.BackendAnswer
+}
+
+func (e *forwarding) forward(f *gate.Forward, now time.Time) error {
+	if err := e.connect(now, f.SendBy); err != nil {
+		return err
+	}
+	now = time.Now()
+	if now.After(f.SendBy) {
+		e.end(false)
+		return &gate.BackendError{Failure: gate.NotConnected, Err: errTooLate}
+	}
+	body, err := e.send(f, now.Add(f.Timeout))
+	if err != nil {
+		e.end(false)
+		return e.failure(err)
+	}
+	e.end(!e.answer.closes)
+	e.result = gate.BackendAnswer{
+		Response: rules.Response{Status: e.answer.status, Header: EndToEnd(e.answer.fields), Body: body.b},
+		Release:  body.free,
+	}
+	return nil
 }
 
 // send writes a request with a complete body and reads its whole answer. A backend
 // that answers, and closes, before it has read everything has answered.
-func (e *exchange) send(f *gate.Forward, deadline time.Time) (whole wholeAnswer, err error) {
+func (e *forwarding) send(f *gate.Forward, deadline time.Time) (body *buffer, err error) {
 	if err := e.conn.SetDeadline(deadline); err != nil {
-		return whole, err
+		return nil, err
 	}
 	r := f.Request
-	read := func() (wholeAnswer, error) { return e.readWhole(r.Method, f.Limit) }
+	var early *listening[*buffer]
 	if len(r.Body) > joinBelow {
-		isWhole := func(wholeAnswer) bool { return true }
-		read = listen(e.conn, nil, read, isWhole).wait
+		isWhole := func(*buffer) bool { return true }
+		early = listen(e.conn, nil, func() (*buffer, error) { return e.readWhole(r.Method, f.Limit) }, isWhole)
 	}
 	wrote := e.write(r, r.Body, int64(len(r.Body)))
 	if wrote != nil && e.sent == 0 {
 		_ = e.conn.SetReadDeadline(longAgo) // whatever comes now is no answer
 	}
-	switch whole, err = read(); {
-	case err != nil:
-		return whole, err
-	case wrote != nil && e.sent == 0:
-		whole.body.free()
-		return whole, wrote
+	if early != nil {
+		body, err = early.wait()
+	} else {
+		body, err = e.readWhole(r.Method, f.Limit)
 	}
-	whole.closes = whole.closes || wrote != nil
-	return whole, nil
+	switch {
+	case err != nil:
+		return nil, err
+	case wrote != nil && e.sent == 0:
+		body.free()
+		return nil, wrote
+	}
+	e.answer.closes = e.answer.closes || wrote != nil
+	return body, nil
 }
 
-func (e *exchange) readWhole(method string, limit int64) (whole wholeAnswer, err error) {
-	if whole.answer, err = readAnswer(e.br, method); err != nil {
-		return whole, err
+// readWhole reads the answer into memory. It closes also where something follows it on
+// the connection.
+func (e *forwarding) readWhole(method string, limit int64) (*buffer, error) {
+	if err := e.answer.read(&e.in, method); err != nil {
+		return nil, err
 	}
-	b := newBody(e.br, whole.framing)
-	if whole.body, err = e.client.readAll(b, whole.framing, limit); err != nil {
-		return whole, err
+	e.body.begin(e.in.Reader, e.answer.framing)
+	whole, err := e.client.readAll(&e.body, e.answer.framing, limit)
+	if err != nil {
+		return nil, err
 	}
-	whole.closes = whole.closes || !b.atEnd()
+	e.answer.closes = e.answer.closes || !e.body.atEnd()
 	return whole, nil
 }
 

@@ -32,18 +32,24 @@ func newPool(dial func(time.Time) (*conn, error), maxInUse int, keepAlive time.D
 }
 
 // get returns a connection that was quiet a moment ago: idle, open and without a
-// byte to read. It waits for one until the deadline. The caller ends its use with
-// put or discard.
-func (p *pool) get(deadline time.Time) (*conn, error) {
-	if err := p.enter(deadline); err != nil {
-		return nil, err
+// byte to read. It waits for one until the deadline. The caller sets the connection's
+// deadlines, where those of its last use may still stand, and ends its use with put or
+// discard.
+func (p *pool) get(now, deadline time.Time) (*conn, error) {
+	select {
+	case p.inUse <- struct{}{}:
+	default:
+		if err := p.enter(deadline); err != nil {
+			return nil, err
+		}
+		now = time.Now()
 	}
 	for {
 		c := p.pop()
 		if c == nil {
 			break
 		}
-		if time.Since(c.idleSince) < p.keepAlive && c.quiet() {
+		if now.Sub(c.idleSince) < p.keepAlive && c.quiet() {
 			c.reused = true
 			return c, nil
 		}
@@ -59,11 +65,6 @@ func (p *pool) get(deadline time.Time) (*conn, error) {
 
 // enter waits for a free place among the connections in use.
 func (p *pool) enter(deadline time.Time) error {
-	select {
-	case p.inUse <- struct{}{}:
-		return nil
-	default:
-	}
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	select {
@@ -91,7 +92,7 @@ func (p *pool) pop() *conn {
 func (p *pool) put(c *conn) {
 	defer func() { <-p.inUse }()
 	c.idleSince = time.Now()
-	if c.idleSince.Sub(c.born) > p.maxAge || c.SetDeadline(time.Time{}) != nil {
+	if c.idleSince.Sub(c.born) > p.maxAge {
 		_ = c.Close()
 		return
 	}

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"strings"
 	"time"
 
 	"github.com/slotgate/slotgate/gate"
@@ -22,45 +21,48 @@ type Tunnel struct {
 // never serves another request; there may be Options.MaxConnections of them.
 func (c *Client) Upgrade(r *gate.Request, protocol string) (*Tunnel, *Stream, error) {
 	began := time.Now()
-	e := exchange{client: c, pool: c.tunnels}
-	tunnel, stream, err := c.upgrade(&e, r, protocol)
-	c.observe(Exchange{Took: time.Since(began), Err: err})
+	p := &passing{exchange: exchange{client: c, pool: c.tunnels}}
+	tunnel, stream, err := p.upgrade(r, protocol, began)
+	if c.observe != nil {
+		c.observe(Exchange{Took: time.Since(began), Err: err})
+	}
 	return tunnel, stream, err
 }
 
-func (c *Client) upgrade(e *exchange, r *gate.Request, protocol string) (*Tunnel, *Stream, error) {
-	if err := e.connect(time.Now().Add(c.connect)); err != nil {
+func (p *passing) upgrade(r *gate.Request, protocol string, now time.Time) (*Tunnel, *Stream, error) {
+	if err := p.connect(now, now.Add(p.client.connect)); err != nil {
 		return nil, nil, err
 	}
-	a, err := e.askUpgrade(r, protocol)
-	if err != nil {
-		e.end(false)
-		return nil, nil, e.failure(err)
+	if err := p.askUpgrade(r, protocol); err != nil {
+		p.end(false)
+		return nil, nil, p.failure(err)
 	}
+	a := &p.answer
 	if a.status != 101 {
 		a.closes = true
-		return nil, e.stream(a, nil), nil
+		p.begin(false)
+		return nil, &p.stream, nil
 	}
-	t := &Tunnel{Header: EndToEnd(append([]rules.Field(nil), a.fields...)), exchange: *e}
+	t := &Tunnel{Header: EndToEnd(append([]rules.Field(nil), a.fields...)), exchange: p.exchange}
 	for _, f := range a.fields {
-		if strings.EqualFold(f.Name, "Upgrade") {
+		if SameName(f.Name, "Upgrade") {
 			t.Protocol = f.Value
 		}
 	}
-	return t, nil, e.conn.SetDeadline(time.Time{})
+	return t, nil, p.conn.SetDeadline(time.Time{})
 }
 
-func (e *exchange) askUpgrade(r *gate.Request, protocol string) (*answer, error) {
-	if err := e.conn.SetDeadline(time.Now().Add(e.client.timeout)); err != nil {
-		return nil, err
+func (p *passing) askUpgrade(r *gate.Request, protocol string) error {
+	if err := p.conn.SetDeadline(time.Now().Add(p.client.timeout)); err != nil {
+		return err
 	}
-	head := appendHead(nil, r, e.client.target.authority, 0)
+	head := appendHead(nil, r, p.client.target.authority, 0)
 	head = appendField(head[:len(head)-len("\r\n")], "Connection", "Upgrade")
 	head = append(appendField(head, "Upgrade", protocol), '\r', '\n')
-	if err := e.writeBytes(head); err != nil {
-		return nil, err
+	if err := p.writeBytes(head); err != nil {
+		return err
 	}
-	return readFinal(e.br, r.Method, true)
+	return p.answer.readFinal(&p.in, r.Method, true)
 }
 
 // Read reads what the backend sends. It fails with a time-out after
@@ -69,7 +71,7 @@ func (t *Tunnel) Read(p []byte) (int, error) {
 	if err := t.conn.SetReadDeadline(time.Now().Add(t.client.idle)); err != nil {
 		return 0, err
 	}
-	return t.br.Read(p)
+	return t.in.Read(p)
 }
 
 // Write sends to the backend, for Options.IdleTimeout at most.
