@@ -23,9 +23,10 @@ local function slot_strays(s)
   return s.strays
 end
 
--- A key is remembered that no hold of the slot stands for any more.
+-- A key is remembered that no hold of the slot stands for any more. Of one that was used
+-- while nobody knew the slot nothing is noted.
 local function slot_stray(s, key)
-  if key == '' or s.keyed <= s.now then return end
+  if not s.known or key == '' or s.keyed <= s.now then return end
   local strays = slot_strays(s)
   for _, other in ipairs(strays) do
     if other == key or other == '*' then return end

@@ -143,9 +143,22 @@ func (b *bothWays) Decide(ctx context.Context, d *store.Decide) (store.Decided, 
 	}
 	want, err := b.general.Decide(ctx, d)
 	if err == nil {
-		b.same("decide "+d.ID, d.Pool, d.Slot, keyed{d.Group, d.Partition, d.Key}, got, want)
+		b.same("decide "+d.ID, d.Pool, d.Slot, keyed{d.Group, d.Partition, d.Key}, listed(got), listed(want))
 	}
 	return got, err
+}
+
+// listed is an answer with its holders as a list.
+func listed(d store.Decided) any {
+	var known []string
+	if h, ok := d.Holders.(*holders); ok {
+		known = slices.Sorted(maps.Keys(h.short))
+	}
+	d.Holders = nil
+	return struct {
+		store.Decided
+		known []string
+	}{d, known}
 }
 
 func (b *bothWays) Settle(ctx context.Context, s *store.Settle) (store.Settled, error) {
