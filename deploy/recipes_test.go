@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -81,6 +82,12 @@ var (
 	ownName = regexp.MustCompile(`\b[a-z]+(?:[_.-][a-z]+)+`)
 )
 
+// guides are written for people; what they name and link to is looked up.
+var guides = []string{"FIRST-HOUR.md", "recipes/README.md", "MIGRATION.md", "SIZING.md", "FAQ.md"}
+
+// readmes are read first.
+var readmes = []string{"../README.md", "README.zh-CN.md", "README.md"}
+
 // Names of other programs, commands and files that the guides speak of.
 var foreign = []string{
 	"json-lessons.yaml", "php-form.yaml", "envelope.yaml", "tickets.yaml", "idempotency-only.yaml", "slotgate.yaml", "areas.txt",
@@ -118,7 +125,7 @@ func TestGuidesNameWhatThereIs(t *testing.T) {
 	for _, word := range foreign {
 		known[word] = true
 	}
-	for _, file := range []string{"recipes/README.md", "MIGRATION.md", "SIZING.md", "FAQ.md"} {
+	for _, file := range guides {
 		for _, m := range codeSpan.FindAllStringSubmatch(read(t, file), -1) {
 			for _, word := range ownName.FindAllString(m[1], -1) {
 				if !known[word] && slices.ContainsFunc(strings.Split(word, "."), func(part string) bool { return !known[part] }) {
@@ -155,8 +162,8 @@ func noteWords(schema any, words map[string]bool) {
 func TestGuidesLinkToWhatThereIs(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]+))?\)`)
 	title := regexp.MustCompile(`(?m)^#+ (.+)$`)
-	punctuation := regexp.MustCompile(`[^a-z0-9 -]`)
-	for _, file := range []string{"recipes/README.md", "MIGRATION.md", "SIZING.md", "FAQ.md"} {
+	punctuation := regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	for _, file := range slices.Concat(readmes, guides) {
 		for _, m := range link.FindAllStringSubmatch(read(t, file), -1) {
 			target := file
 			if m[1] != "" {
@@ -175,6 +182,34 @@ func TestGuidesLinkToWhatThereIs(t *testing.T) {
 			if !found {
 				t.Errorf("%s links to #%s, which %s does not have", file, m[2], target)
 			}
+		}
+	}
+}
+
+// Tests that a README names as evidence are there.
+func TestReadmesNameTestsThatThereAre(t *testing.T) {
+	declared := map[string]bool{}
+	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && strings.HasSuffix(path, "_test.go") {
+			for _, m := range function.FindAllStringSubmatch(read(t, path), -1) {
+				declared[m[1]] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range slices.Concat(readmes, guides) {
+		named := regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(read(t, file), -1)
+		for _, test := range named {
+			if !declared[test] {
+				t.Errorf("%s names %s, which is no test", file, test)
+			}
+		}
+		if file == readmes[0] && len(named) == 0 {
+			t.Errorf("%s names no test", file)
 		}
 	}
 }

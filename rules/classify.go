@@ -67,7 +67,8 @@ func (r *Rule) prepareAnswer() error {
 // conditions all hold, else by status. Answers that were cut, or never came, are the
 // caller's to call Unknown.
 func (r *Rule) Classify(resp *Response) Outcome {
-	a := answer{rule: r, resp: resp}
+	var room [maxInlinePointers]jsonValue
+	a := answer{rule: r, resp: resp, room: room[:]}
 	for i := range r.outcomes {
 		if a.fits(&r.outcomes[i]) {
 			return r.outcomes[i].is
@@ -96,6 +97,7 @@ type answer struct {
 	text   []byte // nil where it cannot be read
 	parsed bool
 	values []jsonValue // nil where the body is not JSON
+	room   []jsonValue // for values, on the reader's stack
 }
 
 func (a *answer) fits(line *outcomeLine) bool {
@@ -153,7 +155,11 @@ func (a *answer) value(pointer int) (raw []byte, found bool) {
 		// Legacy PHP files saved with a BOM send it first.
 		text := bytes.TrimPrefix(a.body(), []byte("\ufeff"))
 		if isJSON(text) {
-			a.values = make([]jsonValue, a.rule.answerCount)
+			if n := a.rule.answerCount; n <= len(a.room) {
+				a.values = a.room[:n]
+			} else {
+				a.values = make([]jsonValue, n)
+			}
 			locate(text, a.rule.answerPointers, a.values)
 		}
 	}

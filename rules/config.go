@@ -83,10 +83,10 @@ type StoreConfig struct {
 	Addresses      []string      `yaml:"addresses" doc:"host:port of Redis"`
 	Mode           string        `yaml:"mode" enum:"standalone,sentinel,cluster" doc:"how Redis is run"`
 	MasterName     string        `yaml:"master_name" doc:"sentinel only"`
-	Username       string        `yaml:"username"`
-	Password       string        `yaml:"password"`
+	Username       string        `yaml:"username" doc:"of Redis; empty: its default user"`
+	Password       string        `yaml:"password" doc:"of Redis, such as ${REDIS_PASSWORD}"`
 	DB             int           `yaml:"db" min:"0" max:"65535" doc:"database number"`
-	TLS            bool          `yaml:"tls"`
+	TLS            bool          `yaml:"tls" doc:"to Redis, verified by the system's roots"`
 	Prefix         string        `yaml:"prefix" doc:"start of every key in Redis"`
 	Secret         string        `yaml:"secret" doc:"keys the hashes of idempotency keys; empty: made once and shared through the store"`
 	EncryptKey     string        `yaml:"encrypt_key" doc:"32 bytes in base64: stored answers and subjects are AES-256-GCM"`
@@ -232,7 +232,7 @@ type RetryConfig struct {
 	On         []Outcome     `yaml:"on" enum:"busy" doc:"such as [busy]"`
 	Attempts   int           `yaml:"attempts" min:"1" max:"10" doc:"the first one included"`
 	Backoff    time.Duration `yaml:"backoff" min:"1ms" doc:"doubles each time, full jitter"`
-	MaxBackoff time.Duration `yaml:"max_backoff" min:"1ms"`
+	MaxBackoff time.Duration `yaml:"max_backoff" min:"1ms" doc:"where the doubling ends"`
 }
 
 // PassthroughConfig bounds what goes on while the store is away.
@@ -247,7 +247,7 @@ type PassthroughConfig struct {
 // decision's own.
 type AnswerConfig struct {
 	Status      int               `yaml:"status" min:"200" max:"599" doc:"default: the decision's own"`
-	ContentType string            `yaml:"content_type"`
-	Headers     map[string]string `yaml:"headers"`
-	Body        string            `yaml:"body"`
+	ContentType string            `yaml:"content_type" doc:"such as application/json"`
+	Headers     map[string]string `yaml:"headers" doc:"more header fields, by name"`
+	Body        string            `yaml:"body" doc:"sent as it stands"`
 }

@@ -15,7 +15,8 @@ const maxFact = 1 << 10
 // bytes. A Refusal is the answer for what could be read two ways, is missing or is
 // malformed; no input makes it panic.
 func (r *Rule) Extract(req *Request, m *Match, maxBody int64) (Facts, *Refusal) {
-	x := extraction{rule: r, req: req, match: m, maxBody: maxBody}
+	var room [maxInlinePointers]jsonValue
+	x := extraction{rule: r, req: req, match: m, maxBody: maxBody, json: jsonBody{room: room[:]}}
 	f := Facts{Units: 1, Client: req.Client}
 	var refusal *Refusal
 	if f.Slot, refusal = x.fact("slot", r.slot); refusal != nil {

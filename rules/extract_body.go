@@ -171,11 +171,12 @@ var gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
 // inflate undoes one content coding (RFC 9110, 8.4.1), up to limit bytes. Bytes after
 // the compressed data, a second gzip member among them, are an error: some read them.
 func inflate(body []byte, coding string, limit int64) ([]byte, error) {
+	if coding == "" || strings.EqualFold(coding, "identity") {
+		return body, nil
+	}
 	src := bytes.NewReader(body)
 	var r io.Reader
 	switch strings.ToLower(coding) {
-	case "", "identity":
-		return body, nil
 	case "gzip", "x-gzip":
 		z := gzipReaders.Get().(*gzip.Reader)
 		defer gzipReaders.Put(z)

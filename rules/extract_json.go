@@ -90,7 +90,11 @@ type jsonBody struct {
 	checked bool
 	valid   bool
 	values  []jsonValue // by pointer number
+	room    []jsonValue // for values, on the reader's stack
 }
+
+// maxInlinePointers is how many pointers a rule may have before reading them allocates.
+const maxInlinePointers = 6
 
 // isJSON validates a whole text (RFC 8259): one value, UTF-8, no lone surrogates, no
 // BOM. Repeated members pass; only those on a pointer's way matter, and more strictly.
@@ -125,7 +129,11 @@ func (x *extraction) findJSON(s *source) (string, bool, *Refusal) {
 		return "", false, refuse(RefuseAmbiguous, "%s cannot be read: the body is not valid JSON in UTF-8", s.label)
 	}
 	if x.json.values == nil {
-		x.json.values = make([]jsonValue, x.rule.pointerCount)
+		if n := x.rule.pointerCount; n <= len(x.json.room) {
+			x.json.values = x.json.room[:n]
+		} else {
+			x.json.values = make([]jsonValue, n)
+		}
 		locate(text, x.rule.pointers, x.json.values)
 	}
 	v := x.json.values[s.pointer]
@@ -143,11 +151,12 @@ func (x *extraction) findJSON(s *source) (string, bool, *Refusal) {
 	case c == '"':
 		return unquoteJSON(v.raw), true, nil
 	case c == '-' || '0' <= c && c <= '9':
-		text, ok := numberText(string(v.raw))
+		literal := string(v.raw)
+		text, ok := numberText(literal)
 		if !ok {
 			return "", false, refuse(RefuseUnidentified, "%s: the number is out of bounds", s.label)
 		}
-		if !s.count && !isReadAlike(string(v.raw), text, x.rule.set.dialect.doubles) {
+		if !s.count && !isReadAlike(literal, text, x.rule.set.dialect.doubles) {
 			return "", false, refuse(RefuseAmbiguous, "%s: the number has more digits than some servers keep; send it as a string", s.label)
 		}
 		return text, true, nil

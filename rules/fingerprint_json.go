@@ -14,7 +14,12 @@ import (
 // exact numbers in place of doubles). Objects and arrays enter their parent as a
 // hash, so that each byte is looked at once however deep the text nests.
 func digestJSON(text []byte) [sha256.Size]byte {
-	d := jsonDigest{text: text, at: skipBlank(text, 0), buf: make([]byte, 0, len(text)+sha256.Size)}
+	var stack [512]byte // most bodies fit
+	var members [16]jsonMember
+	d := jsonDigest{text: text, at: skipBlank(text, 0), buf: stack[:0], members: members[:0]}
+	if need := len(text) + sha256.Size; need > len(stack) {
+		d.buf = make([]byte, 0, need)
+	}
 	d.value()
 	return sha256.Sum256(d.buf)
 }

@@ -15,11 +15,13 @@ type object = map[string]any
 
 // JSONSchema is the configuration file as a JSON Schema (draft 2020-12), for
 // editors. It knows shapes, words and bounds; what depends on another field only
-// Load can tell.
+// Load can tell. The repository keeps it in schema.json, where the first line of
+// config.example.yaml leads editors.
 func JSONSchema() []byte {
 	schema := structSchema(reflect.ValueOf(defaultConfig()).Elem())
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["title"] = "Slotgate configuration"
+	schema["description"] = "What slotgate check --schema prints. It knows shapes, words and bounds; slotgate check -c FILE knows the rest."
 	schema["$defs"] = schemaDefinitions
 	out, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil {
@@ -61,7 +63,10 @@ var schemaDefinitions = object{
 		object{"type": "integer", "minimum": 1},
 		object{
 			"type": "object", "additionalProperties": false, "minProperties": 1, "maxProperties": 1,
-			"properties": object{"query": ref("text"), "value": ref("answerValue")},
+			"properties": object{
+				"query": described("sql: one value; the slot is its one parameter", ref("text")),
+				"value": described("http: where the answer has it", ref("answerValue")),
+			},
 		},
 		ref("variable"),
 	),
@@ -71,9 +76,9 @@ var schemaDefinitions = object{
 		object{
 			"type": "object", "additionalProperties": false, "required": []string{"from"},
 			"properties": object{
-				"from": object{"type": "string"},
-				"as":   object{"enum": []string{"text", "integer"}},
-				"case": object{"enum": []string{"keep", "fold"}},
+				"from": described("such as json:/student_id", object{"type": "string"}),
+				"as":   described("integer: plain digits without leading zero, where the backend parses numbers", object{"enum": []string{"text", "integer"}}),
+				"case": described("fold: values that differ only by letter case are one", object{"enum": []string{"keep", "fold"}}),
 			},
 		},
 		ref("variable"),
@@ -109,6 +114,11 @@ func truthSchema() object {
 
 func ref(name string) object              { return object{"$ref": "#/$defs/" + name} }
 func anyOf(alternatives ...object) object { return object{"anyOf": alternatives} }
+
+func described(text string, schema object) object {
+	schema["description"] = text
+	return schema
+}
 
 // structSchema describes a block; v holds its defaults.
 func structSchema(v reflect.Value) object {

@@ -63,7 +63,7 @@ func (w *warner) unsettled(p place, name string, pool *PoolConfig) {
 // subject, but not the request that made them.
 func (w *warner) probe(p place, r *RuleConfig) {
 	pool := w.cfg.Pools[r.Pool]
-	if pool == nil || r.Idempotency.Unknown != "probe" || pool.OnePerSubject || pool.MaxPerSubject == 1 {
+	if at := w.doc.top().field("pools").field(r.Pool); pool == nil || at.broken() || r.Idempotency.Unknown != "probe" || pool.OnePerSubject || pool.MaxPerSubject == 1 {
 		return
 	}
 	p.warnf("probe takes an earlier booking of the subject for the one that was not answered, for it looks whether the subject has the slot: write one_per_subject: true on pool %s, or reject here", r.Pool)

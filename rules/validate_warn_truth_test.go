@@ -46,6 +46,16 @@ func TestWarningsOfTruth(t *testing.T) {
 	}
 }
 
+// A setting that could not be read is a fault, and says nothing of what it would have been.
+func TestNoWarningOfAProbeRestsOnAFault(t *testing.T) {
+	src := strings.Replace(quiet, "capacity: learned", `capacity: { sql: { driver: sqlite, dsn: d, query: "SELECT a WHERE b = ?" }, bookings: { query: "SELECT id, s FROM b WHERE c = ?" } }
+    one_per_subject: yes please`, 1) + "    subject: json:/s\n    idempotency: { unknown: probe }\n"
+	cfg, faults := Load("c.yaml", []byte(src), LoadOptions{})
+	if cfg != nil || len(faults) != 1 || !strings.Contains(faults[0].Message, "is not a boolean") {
+		t.Errorf("got:\n%s", faults)
+	}
+}
+
 func TestWarningsOfPendingAndSettling(t *testing.T) {
 	const (
 		path   = "    match: { path: /b }\n"

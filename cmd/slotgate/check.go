@@ -22,12 +22,15 @@ pools, and what has to be true for Slotgate's promises to hold.
   -c FILE            the configuration
   --set PATH=VALUE   replaces a value; repeatable. A rule is named by its name:
                      rules.book-lesson.mode=off
-  --schema           prints the JSON Schema of the configuration, for editors
+  --schema           prints the JSON Schema of the configuration. Editors use it
+                     where the first line of the configuration names its file:
+                     # yaml-language-server: $schema=slotgate.schema.json
 
 Exit status: 0 the configuration can be used (there may be warnings), 2 it cannot.
 
 Example:
   slotgate check -c slotgate.yaml --set upstream.timeout=2s
+  slotgate check --schema > slotgate.schema.json
 `
 
 // Exit statuses of check.
@@ -49,7 +52,10 @@ func checkCommand(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		return usageFault("check", checkHelp, err, checkUnusable, stdout, stderr)
 	}
 	if *schema {
-		_, _ = stdout.Write(rules.JSONSchema())
+		if _, err := stdout.Write(rules.JSONSchema()); err != nil {
+			fmt.Fprintf(stderr, "slotgate check: %v\n", err)
+			return checkUnusable
+		}
 		return checkUsable
 	}
 	config, faults, err := flags.load()

@@ -7,12 +7,13 @@ export const signedIn = () => sessionStorage.getItem(kept) !== null;
 export const signOut = () => sessionStorage.removeItem(kept);
 
 let asking; // one dialog for all that wait
+let refused = false; // the token that was here last
 
 async function request(method, path, body) {
   for (;;) {
     const token = sessionStorage.getItem(kept);
     if (token === null && document.body.dataset.token === "required") {
-      asking ??= signIn(false).finally(() => { asking = undefined; });
+      asking ??= signIn().finally(() => { asking = undefined; });
       await asking;
       continue;
     }
@@ -28,32 +29,41 @@ async function request(method, path, body) {
       throw e;
     }
     if (answer.status === 401) {
-      asking ??= signIn(true).finally(() => { asking = undefined; });
-      await asking;
+      document.body.dataset.token = "required";
+      // Unless somebody has signed in while this was under way.
+      if (token === sessionStorage.getItem(kept)) {
+        refused = token !== null;
+        signOut();
+      }
       continue;
     }
-    if (!answer.ok) {
-      const text = await answer.text();
-      let detail = text;
-      try {
-        detail = JSON.parse(text).detail ?? text;
-      } catch { /* no problem document */ }
-      throw new Error(`${method} ${path}: ${answer.status} ${detail}`);
-    }
+    if (!answer.ok) throw await failure(answer);
     return answer;
   }
 }
 
-function signIn(wrong) {
+// failure is what a problem document (RFC 9457) says.
+async function failure(answer) {
+  const text = await answer.text();
+  let detail = text;
+  try {
+    detail = JSON.parse(text).detail ?? text;
+  } catch { /* no problem document */ }
+  return new Error(`The gate answers ${answer.status}: ${detail}`);
+}
+
+function signIn() {
   const dialog = byId("sign-in");
   const input = byId("token");
-  byId("sign-in-why").textContent = wrong ? "That token is not this gate's admin.token." : "This gate asks for its admin.token.";
+  byId("sign-in-why").textContent = refused ? "That was not this gate's admin.token." : "This gate asks for its admin.token.";
   input.value = "";
+  dialog.returnValue = "";
   dialog.showModal();
   input.focus();
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => {
-      sessionStorage.setItem(kept, input.value);
+      // Without it there is nothing to see: who closes the dialog is asked again.
+      if (dialog.returnValue === "sign-in") sessionStorage.setItem(kept, input.value);
       input.value = "";
       resolve();
     }, { once: true });

@@ -1,14 +1,25 @@
 // What the page is made of. Text is only ever set as text.
 export const byId = (id) => document.getElementById(id);
 
-const whole = new Intl.NumberFormat("en");
-export const number = (n, digits = 0) => (digits ? n.toFixed(digits) : whole.format(Math.round(n)));
+export function number(n, digits = 0) {
+  return n.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+export const plural = (n, one, many) => `${number(n)} ${n === 1 ? one : many}`;
 
 export function since(time) {
   const s = Math.max(0, (Date.now() - new Date(time)) / 1000);
   if (s < 120) return `${Math.round(s)} s`;
   if (s < 7200) return `${Math.round(s / 60)} min`;
   return s < 172800 ? `${Math.round(s / 3600)} h` : `${Math.round(s / 86400)} days`;
+}
+
+const clock = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium" });
+export const time = (t) => (t ? clock.format(new Date(t)) : "–");
+
+// setText says nothing anew to a screen reader where nothing is new.
+export function setText(id, text) {
+  if (byId(id).textContent !== text) byId(id).textContent = text;
 }
 
 export function cell(content, { head = false, number = false } = {}) {
@@ -25,6 +36,21 @@ export function row(cells) {
   return tr;
 }
 
+export function code(text) {
+  const node = document.createElement("code");
+  node.textContent = text;
+  return node;
+}
+
+// badge is a word whose kind (good, warn, bad or none) shows in its colour too.
+export function badge(text, kind) {
+  const node = document.createElement("span");
+  node.className = `badge ${kind}`;
+  node.textContent = text;
+  return node;
+}
+
+// replace fills a table's body.
 export function replace(id, rows, empty, columns) {
   if (rows.length === 0) {
     const td = cell(empty);
@@ -32,12 +58,32 @@ export function replace(id, rows, empty, columns) {
     td.className = "quiet";
     rows = [row([td])];
   }
-  byId(id).replaceChildren(...rows);
+  patch(byId(id), rows);
+}
+
+// patch changes what differs and leaves the rest, so that nobody who reads, selects or
+// is in it is disturbed. What is in focus stays so by its data-key, should it have moved.
+function patch(parent, children) {
+  const focused = parent.contains(document.activeElement) ? document.activeElement : null;
+  children.forEach((child, i) => {
+    const was = parent.children[i];
+    if (!was) {
+      parent.append(child);
+    } else if (!was.isEqualNode(child)) {
+      if (was.tagName === "TR" && was.children.length === child.children.length) patch(was, [...child.children]);
+      else was.replaceWith(child);
+    }
+  });
+  while (parent.children.length > children.length) parent.lastElementChild.remove();
+  if (focused && !(focused.isConnected && parent.contains(focused))) {
+    const now = [...parent.querySelectorAll("[data-key]")].find((node) => node.dataset.key === focused.dataset.key);
+    now?.focus({ preventScroll: true });
+  }
 }
 
 // cards writes [title, value, warn] as a list.
 export function cards(id, list) {
-  byId(id).replaceChildren(...list.map(([title, value, warn]) => {
+  patch(byId(id), list.map(([title, value, warn]) => {
     const box = document.createElement("div");
     if (warn) box.className = "warn";
     const dt = document.createElement("dt");
@@ -72,9 +118,9 @@ export function bar(s) {
 
 // line draws samples, oldest first.
 export function line(samples, label) {
-  const picture = svg("svg", { class: "line", viewBox: "0 0 60 20", preserveAspectRatio: "none", role: "img", "aria-label": label });
+  const width = samples.length - 1;
+  const picture = svg("svg", { class: "line", viewBox: `0 0 ${width} 20`, preserveAspectRatio: "none", role: "img", "aria-label": label });
   const most = Math.max(...samples, 1);
-  const points = samples.map((v, i) => `${60 - samples.length + i + 1} ${(19 - (18 * v) / most).toFixed(2)}`);
-  picture.append(svg("path", { d: "M" + points.join("L") }));
+  picture.append(svg("path", { d: "M" + samples.map((v, i) => `${i} ${(19 - (18 * v) / most).toFixed(2)}`).join("L") }));
   return picture;
 }

@@ -27,18 +27,24 @@ class Scrape {
 
   total(name) { return (this.series.get(name) ?? []).reduce((sum, s) => sum + s.value, 0); }
 
-  // sum adds up by one label.
-  sum(name, by) {
+  // sum adds up by one label, of the series whose labels are wanted.
+  sum(name, by, wanted = () => true) {
     const sums = new Map();
-    for (const s of this.series.get(name) ?? []) sums.set(s.labels[by], (sums.get(s.labels[by]) ?? 0) + s.value);
+    for (const s of (this.series.get(name) ?? []).filter((one) => wanted(one.labels))) sums.set(s.labels[by], (sums.get(s.labels[by]) ?? 0) + s.value);
     return sums;
+  }
+
+  // perSecond is how fast a counter has grown since an earlier scrape.
+  perSecond(name, before) {
+    // A gate that was restarted counts from nothing again.
+    return Math.max(0, this.total(name) - before.total(name)) / ((this.at - before.at) / 1000);
   }
 
   // quantiles of a histogram, all series together, of what came since an earlier
   // scrape; undefined where nothing did. Within a bucket they are interpolated.
   quantiles(name, before, wanted) {
     const bounds = this.sum(name + "_bucket", "le");
-    const old = before?.sum(name + "_bucket", "le") ?? new Map();
+    const old = before.sum(name + "_bucket", "le");
     const buckets = [...bounds].map(([le, n]) => [Number(le.replace("+Inf", "Infinity")), n - (old.get(le) ?? 0)]).sort((a, b) => a[0] - b[0]);
     const all = buckets.at(-1)?.[1] ?? 0;
     return wanted.map((q) => {
