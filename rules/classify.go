@@ -67,8 +67,7 @@ func (r *Rule) prepareAnswer() error {
 // conditions all hold, else by status. Answers that were cut, or never came, are the
 // caller's to call Unknown.
 func (r *Rule) Classify(resp *Response) Outcome {
-	var room [maxInlinePointers]jsonValue
-	a := answer{rule: r, resp: resp, room: room[:]}
+	a := answer{rule: r, resp: resp}
 	for i := range r.outcomes {
 		if a.fits(&r.outcomes[i]) {
 			return r.outcomes[i].is
@@ -96,8 +95,9 @@ type answer struct {
 	read   bool
 	text   []byte // nil where it cannot be read
 	parsed bool
-	values []jsonValue // nil where the body is not JSON
-	room   []jsonValue // for values, on the reader's stack
+	json   []byte // text without a BOM
+	isJSON bool
+	values jsonValues // in json
 }
 
 func (a *answer) fits(line *outcomeLine) bool {
@@ -153,26 +153,25 @@ func (a *answer) value(pointer int) (raw []byte, found bool) {
 	if !a.parsed {
 		a.parsed = true
 		// Legacy PHP files saved with a BOM send it first.
-		text := bytes.TrimPrefix(a.body(), []byte("\ufeff"))
-		if isJSON(text) {
-			if n := a.rule.answerCount; n <= len(a.room) {
-				a.values = a.room[:n]
-			} else {
-				a.values = make([]jsonValue, n)
-			}
-			locate(text, a.rule.answerPointers, a.values)
+		a.json = bytes.TrimPrefix(a.body(), []byte("\ufeff"))
+		if a.isJSON = isJSON(a.json); a.isJSON {
+			locate(a.json, a.rule.answerPointers, a.values.of(a.rule.answerCount))
 		}
 	}
-	if a.values == nil || a.values[pointer].state != jsonFound {
+	if !a.isJSON {
 		return nil, false
 	}
-	return a.values[pointer].raw, true
+	v := a.values.of(a.rule.answerCount)[pointer]
+	return v.raw(a.json), v.state == jsonFound
 }
 
 // holds compares a raw JSON value with the wanted scalar; numbers by exact value.
 func (c *jsonCondition) holds(raw []byte) bool {
 	switch first := raw[0]; {
 	case first == '"':
+		if bytes.IndexByte(raw, '\\') < 0 {
+			return c.want.Kind == ScalarString && string(raw[1:len(raw)-1]) == c.want.Text
+		}
 		return c.want.Kind == ScalarString && unquoteJSON(raw) == c.want.Text
 	case first == 't' || first == 'f':
 		return c.want.Kind == ScalarBool && string(raw) == c.want.Text

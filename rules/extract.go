@@ -15,8 +15,7 @@ const maxFact = 1 << 10
 // bytes. A Refusal is the answer for what could be read two ways, is missing or is
 // malformed; no input makes it panic.
 func (r *Rule) Extract(req *Request, m *Match, maxBody int64) (Facts, *Refusal) {
-	var room [maxInlinePointers]jsonValue
-	x := extraction{rule: r, req: req, match: m, maxBody: maxBody, json: jsonBody{room: room[:]}}
+	x := extraction{rule: r, req: req, match: m, maxBody: maxBody}
 	f := Facts{Units: 1, Client: req.Client}
 	var refusal *Refusal
 	if f.Slot, refusal = x.fact("slot", r.slot); refusal != nil {
@@ -138,8 +137,8 @@ func (c *sourceCompiler) sources(list Extractors, sole bool) []source {
 func (x *extraction) find(s *source) (value string, found bool, refusal *Refusal) {
 	switch s.Source {
 	case FromPath:
-		for i := range x.match.Params {
-			if p := &x.match.Params[i]; p.Name == s.Name {
+		for _, p := range x.match.Params.All() {
+			if p.Name == s.Name {
 				return p.Value, true, nil
 			}
 		}

@@ -73,28 +73,49 @@ type jsonState uint8
 
 const (
 	jsonAbsent   jsonState = iota
-	jsonFound              // raw is its value
+	jsonFound              // start and end are its value's
 	jsonVariant            // only a member in other letter case is on the way
 	jsonRepeated           // a member on the way is repeated, other letter case counting
 	jsonSeveral            // an array on the way has elements that no pointer reads
 )
 
-// jsonValue is the raw text of a value, still quoted and escaped.
+// jsonValue is where in a text a value stands. It has no pointer into the text, so that
+// values can live on the reader's stack.
 type jsonValue struct {
-	state jsonState
-	raw   []byte
+	state      jsonState
+	start, end int
 }
+
+// raw is the value as it stands there, still quoted and escaped.
+func (v jsonValue) raw(text []byte) []byte { return text[v.start:v.end] }
 
 // jsonBody is a request body read as JSON.
 type jsonBody struct {
 	checked bool
 	valid   bool
-	values  []jsonValue // by pointer number
-	room    []jsonValue // for values, on the reader's stack
+	located bool
+	values  jsonValues
 }
 
-// maxInlinePointers is how many pointers a rule may have before reading them allocates.
+// jsonValues are values by pointer number. Up to maxInlinePointers of them take no
+// memory of their own.
+type jsonValues struct {
+	few  [maxInlinePointers]jsonValue
+	many []jsonValue
+}
+
 const maxInlinePointers = 6
+
+// of is all of them, for a rule with so many pointers.
+func (v *jsonValues) of(pointers int) []jsonValue {
+	if pointers <= len(v.few) {
+		return v.few[:pointers]
+	}
+	if v.many == nil {
+		v.many = make([]jsonValue, pointers)
+	}
+	return v.many
+}
 
 // isJSON validates a whole text (RFC 8259): one value, UTF-8, no lone surrogates, no
 // BOM. Repeated members pass; only those on a pointer's way matter, and more strictly.
@@ -128,15 +149,12 @@ func (x *extraction) findJSON(s *source) (string, bool, *Refusal) {
 	case !x.json.check(text):
 		return "", false, refuse(RefuseAmbiguous, "%s cannot be read: the body is not valid JSON in UTF-8", s.label)
 	}
-	if x.json.values == nil {
-		if n := x.rule.pointerCount; n <= len(x.json.room) {
-			x.json.values = x.json.room[:n]
-		} else {
-			x.json.values = make([]jsonValue, n)
-		}
-		locate(text, x.rule.pointers, x.json.values)
+	values := x.json.values.of(x.rule.pointerCount)
+	if !x.json.located {
+		x.json.located = true
+		locate(text, x.rule.pointers, values)
 	}
-	v := x.json.values[s.pointer]
+	v := values[s.pointer]
 	switch v.state {
 	case jsonVariant:
 		return "", false, refuse(RefuseAmbiguous, "%s: the body has the member in other letter case", s.label)
@@ -147,11 +165,12 @@ func (x *extraction) findJSON(s *source) (string, bool, *Refusal) {
 	case jsonAbsent:
 		return "", false, nil
 	}
-	switch c := v.raw[0]; {
+	raw := v.raw(text)
+	switch c := raw[0]; {
 	case c == '"':
-		return unquoteJSON(v.raw), true, nil
+		return unquoteJSON(raw), true, nil
 	case c == '-' || '0' <= c && c <= '9':
-		literal := string(v.raw)
+		literal := string(raw)
 		text, ok := numberText(literal)
 		if !ok {
 			return "", false, refuse(RefuseUnidentified, "%s: the number is out of bounds", s.label)
@@ -206,7 +225,7 @@ func (w *jsonWalk) value(n *jsonNode) {
 		w.at = skipValue(w.text, start)
 	}
 	if n.pointer >= 0 {
-		w.values[n.pointer] = jsonValue{state: jsonFound, raw: w.text[start:w.at]}
+		w.values[n.pointer] = jsonValue{state: jsonFound, start: start, end: w.at}
 	}
 }
 

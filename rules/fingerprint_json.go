@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -14,15 +15,20 @@ import (
 // exact numbers in place of doubles). Objects and arrays enter their parent as a
 // hash, so that each byte is looked at once however deep the text nests.
 func digestJSON(text []byte) [sha256.Size]byte {
-	var stack [512]byte // most bodies fit
-	var members [16]jsonMember
-	d := jsonDigest{text: text, at: skipBlank(text, 0), buf: stack[:0], members: members[:0]}
-	if need := len(text) + sha256.Size; need > len(stack) {
-		d.buf = make([]byte, 0, need)
-	}
+	d := jsonDigests.Get().(*jsonDigest)
+	d.text, d.at, d.buf, d.members = text, skipBlank(text, 0), d.buf[:0], d.members[:0]
 	d.value()
-	return sha256.Sum256(d.buf)
+	sum := sha256.Sum256(d.buf)
+	if d.text = nil; cap(d.buf) <= keepDigest {
+		jsonDigests.Put(d)
+	}
+	return sum
 }
+
+// keepDigest bounds the memory that is kept for the next text, in bytes.
+const keepDigest = 64 << 10
+
+var jsonDigests = sync.Pool{New: func() any { return new(jsonDigest) }}
 
 // jsonDigest appends the canonical form of value after value to buf.
 type jsonDigest struct {

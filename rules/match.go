@@ -95,7 +95,7 @@ func (t *trial) decide(methods []string, paths *readings, malformed bool) (found
 				found = m
 			case found.Rule != m.Rule:
 				return Match{}, refuse(RefuseAmbiguous, "the request fits two rules, by different readings of its path or method")
-			case !m.Rule.sameParams(found.Params, m.Params):
+			case !m.Rule.sameParams(&found.Params, &m.Params):
 				return Match{}, refuse(RefuseAmbiguous, "the path can be read with different values")
 			}
 		}
@@ -136,10 +136,18 @@ const anyMethod = ""
 func (t *trial) match(method string, p *reading) Match {
 	for _, r := range t.set.Rules {
 		if route := t.fits(r, method, p); route != nil {
-			return Match{Rule: r, Method: method, Path: p.String(), Params: route.bind(p)}
+			return Match{Rule: r, Method: method, Path: t.path(p), Params: route.bind(p)}
 		}
 	}
 	return Match{}
+}
+
+// path is the text of a reading: the request's own where it is that.
+func (t *trial) path(p *reading) string {
+	if p.cut == 0 && p.text == t.req.Path {
+		return t.req.Path
+	}
+	return p.String()
 }
 
 // fits returns the route by which a rule fits one method and one reading of the path.
@@ -218,7 +226,8 @@ func (r *Rule) admitsMethod(method string) bool {
 	return false
 }
 
-func (r *Rule) admitsParams(params []Param) bool {
+func (r *Rule) admitsParams(bound Params) bool {
+	params := bound.All()
 	for name, pattern := range r.params {
 		i := slices.IndexFunc(params, func(p Param) bool { return p.Name == name })
 		if i < 0 || !pattern.MatchString(params[i].Value) {
@@ -229,7 +238,8 @@ func (r *Rule) admitsParams(params []Param) bool {
 }
 
 // sameParams compares what the rule's extractors read.
-func (r *Rule) sameParams(a, b []Param) bool {
+func (r *Rule) sameParams(one, other *Params) bool {
+	a, b := one.All(), other.All()
 	for i := range a {
 		if a[i].Value != b[i].Value && slices.Contains(r.pathNames, a[i].Name) {
 			return false

@@ -30,7 +30,7 @@ func (s *Set) matchRewritten(r *Request, m *Match) *Refusal {
 		if refusal != nil {
 			return refusal
 		}
-		if o.Rule != nil && (o.Rule != m.Rule || !o.Rule.sameParams(o.Params, m.Params)) {
+		if o.Rule != nil && (o.Rule != m.Rule || !o.Rule.sameParams(&o.Params, &m.Params)) {
 			return refuse(RefuseAmbiguous, "a header or the query tells another path, which falls under another rule")
 		}
 		m.NeedsBody = m.NeedsBody || o.NeedsBody

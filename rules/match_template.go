@@ -195,14 +195,10 @@ func (t *Template) endsFor(p *reading) bool {
 }
 
 // bind returns the decoded variables of a reading that fits.
-func (t *Template) bind(p *reading) []Param {
-	if len(t.names) == 0 {
-		return nil
-	}
-	params := make([]Param, 0, len(t.names))
+func (t *Template) bind(p *reading) (params Params) {
 	for i := range t.segments {
 		if name := t.segments[i].name; name != "" {
-			params = append(params, Param{Name: name, Value: decodeSegment(p.segment(i))})
+			params.add(Param{Name: name, Value: decodeSegment(p.segment(i))})
 		}
 	}
 	if t.rest != "" {
@@ -210,7 +206,7 @@ func (t *Template) bind(p *reading) []Param {
 		for i := len(t.segments); i < len(p.segments); i++ {
 			parts = append(parts, decodeSegment(p.segment(i)))
 		}
-		params = append(params, Param{Name: t.rest, Value: strings.Join(parts, "/")})
+		params.add(Param{Name: t.rest, Value: strings.Join(parts, "/")})
 	}
 	return params
 }

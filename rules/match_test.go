@@ -40,7 +40,7 @@ func matchText(m Match, refusal *Refusal) string {
 		return "-"
 	}
 	text := m.Rule.Name + " " + m.Method + " " + m.Path
-	for _, p := range m.Params {
+	for _, p := range m.Params.All() {
 		text += " " + p.Name + "=" + p.Value
 	}
 	return text
@@ -156,7 +156,7 @@ func TestMatchWhateverTheSpelling(t *testing.T) {
 		}
 		path += rapid.SampledFrom([]string{"", "/", "/.", "//"}).Draw(t, "end")
 		m, refusal := s.Match(&Request{Method: "POST", Path: path})
-		if refusal != nil || m.Rule == nil || m.Rule.Name != "R1" || m.Params[0].Value != slot {
+		if refusal != nil || m.Rule == nil || m.Rule.Name != "R1" || m.Params.All()[0].Value != slot {
 			t.Fatalf("%q for the slot %q: %s", path, slot, matchText(m, refusal))
 		}
 	})

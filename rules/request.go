@@ -23,12 +23,42 @@ type Request struct {
 // Param is a path variable, decoded.
 type Param struct{ Name, Value string }
 
+// Params are path variables, in the order of the path. Up to maxInlineParams of them take
+// no memory of their own.
+type Params struct {
+	few   [maxInlineParams]Param
+	count int     // of few
+	many  []Param // all of them, where they are more
+}
+
+const maxInlineParams = 4
+
+// All lists them.
+func (p *Params) All() []Param {
+	if p.many != nil {
+		return p.many
+	}
+	return p.few[:p.count]
+}
+
+func (p *Params) add(param Param) {
+	switch {
+	case p.many != nil:
+		p.many = append(p.many, param)
+	case p.count == len(p.few):
+		p.many = append(append(make([]Param, 0, 2*len(p.few)), p.few[:]...), param)
+	default:
+		p.few[p.count] = param
+		p.count++
+	}
+}
+
 // Match is the rule that a request fell under. Rule is nil when none did.
 type Match struct {
 	Rule   *Rule
 	Method string // the effective method
 	Path   string // the normal form that matched
-	Params []Param
+	Params Params
 	// NeedsBody tells that the body decides which rule it is, see Set.Match.
 	NeedsBody bool
 }

@@ -252,7 +252,7 @@ func (r *rehearsal) facts(e *explanation) {
 		return
 	}
 	e.Rule, e.Path = r.match.Rule.Name, r.match.Path
-	for _, p := range r.match.Params {
+	for _, p := range r.match.Params.All() {
 		if e.Params == nil {
 			e.Params = map[string]string{}
 		}

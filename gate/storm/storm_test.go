@@ -82,6 +82,14 @@ func TestStormCountsExactly(t *testing.T) {
 	if !reflect.DeepEqual(report.Decisions, map[string]int{"admitted": 100, "sold-out": 1900}) || report.Modes["normal"] != 2000 {
 		t.Errorf("decisions %v, modes %v", report.Decisions, report.Modes)
 	}
+	var sum Interval
+	sum.Statuses, sum.Decisions = map[int]int{}, map[string]int{}
+	for _, i := range report.Timeline.Intervals() {
+		sum.add(i)
+	}
+	if !reflect.DeepEqual(sum.Statuses, report.Statuses) || !reflect.DeepEqual(sum.Decisions, report.Decisions) || sum.Latency != report.Latency || sum.To != report.Elapsed {
+		t.Errorf("the intervals sum up to %v, %v and %d latencies until %v", sum.Statuses, sum.Decisions, sum.Latency.Count(), sum.To)
+	}
 	slots := report.PerSlot()
 	for slot := int64(1); slot <= 20; slot++ {
 		if slots[slot] != 5 {
