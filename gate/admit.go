@@ -119,7 +119,7 @@ func (j *journey) admit() (*grant, *Reply) {
 				return nil, j.refuseVerdict(&decided)
 			}
 		default:
-			if listening != nil && decided.Holders != nil {
+			if listening != nil && decided.Holders != nil && j.outage == nil {
 				listening.keep(&d, &decided, asked, j.book, run)
 			}
 			return nil, j.refuseVerdict(&decided)
