@@ -13,6 +13,6 @@
 // Idempotency-Key, would hide the very faults a storm looks for; so clients
 // here own their connections (connection.go) and report a broken one.
 //
-// Run starts a storm and returns its Report, which is rendered as text or JSON
-// and judged by its Expect methods.
+// Run starts a storm and returns its Report, which is rendered as text, JSON or a page
+// of HTML and judged by its Expect methods.
 package storm

@@ -10,7 +10,7 @@ import (
 // shortHead is the size of the buffer that a connection is read through until a head
 // turns out to be longer. Nearly none is, and with a buffer of max_header for each
 // connection in use the buffers would be most of the gate's memory.
-const shortHead = 8 << 10
+const shortHead = 4 << 10
 
 // input is what comes on a connection.
 type input struct {
@@ -29,9 +29,20 @@ func (in *input) lengthen() bool {
 	rest := io.MultiReader(bytes.NewReader(held), in.conn)
 	short := in.Reader
 	in.Reader = take(&in.readers.long, rest, in.readers.longest)
-	_, _ = in.Peek(len(held)) // now it holds them
+	_, _ = in.Peek(len(held)) // now it holds them, if there are any
 	in.readers.put(short)
 	return true
+}
+
+// lengthenFor goes on with the longer buffer for a body that is read piece by piece, and
+// not all here already: a system call for each 4 KiB would be the most of its cost.
+func (in *input) lengthenFor(framing int64) {
+	switch held, _ := in.Peek(in.Buffered()); {
+	case framing == noBody, framing >= 0 && framing <= joinBelow:
+	case framing == chunked && bytes.HasSuffix(held, []byte("\r\n0\r\n\r\n")):
+	default:
+		in.lengthen()
+	}
 }
 
 // readers are read buffers that nobody uses, of two sizes.

@@ -121,6 +121,7 @@ func (p *passing) begin(early bool) {
 	a := &p.answer
 	p.conn.patience = p.client.idle
 	p.keep = !a.closes && !early
+	p.in.lengthenFor(a.framing)
 	p.content.begin(p.in.Reader, a.framing)
 	if a.framing == chunked {
 		p.content.announced = TrailerNames(a.fields)
