@@ -14,8 +14,7 @@ export async function showDetail(pool, name) {
     byId("detail-body").hidden = true;
   }
   const at = location.hash;
-  const slot = await get(path);
-  const { entries } = await get(path + "/ledger?limit=100");
+  const [slot, { entries }] = await Promise.all([get(path), get(path + "/ledger?limit=100")]);
   if (location.hash !== at) return; // another one was chosen meanwhile
   shown = { path, slot };
   byId("detail-body").hidden = false;
@@ -74,7 +73,7 @@ byId("holds").addEventListener("click", ({ target }) => {
   if (!hold) return;
   change({
     title: "Release this hold?", yes: "Release", danger: true,
-    text: `${hold.units === 1 ? "Its unit is" : `Its ${number(hold.units)} units are`} then sold again. The booking in the backend stays as it is.`,
+    text: `Hold ${hold.id} of ${hold.subject || "nobody named"}. ${hold.units === 1 ? "Its unit is" : `Its ${number(hold.units)} units are`} then sold again. The booking in the backend stays as it is.`,
   }, () => send("DELETE", `${path}/holds/${encodeURIComponent(hold.id)}`), `Hold ${hold.id} is released.`);
 });
 

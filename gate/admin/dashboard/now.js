@@ -11,8 +11,7 @@ const rates = new Map(); // decision → { total, samples }
 const scrapes = []; // oldest first
 
 export async function showNow() {
-  const status = await get("v1/status");
-  const metrics = await scrape();
+  const [status, metrics] = await Promise.all([get("v1/status"), scrape()]);
   showHead(status);
   cards("now", [...ofStatus(status), ...ofMetrics(metrics)]);
   showRates(metrics);

@@ -19,7 +19,9 @@ function modes(rule) {
   const choose = document.createElement("select");
   choose.setAttribute("aria-label", `Mode of ${rule.name}`);
   choose.dataset.key = rule.name;
-  for (const mode of new Set(["enforce", "shadow", "off", rule.mode])) choose.append(new Option(mode, mode, mode === rule.mode));
+  for (const mode of new Set(["enforce", "shadow", "off", rule.mode])) {
+    choose.append(new Option(mode, mode, mode === rule.mode, mode === rule.mode));
+  }
   return choose;
 }
 

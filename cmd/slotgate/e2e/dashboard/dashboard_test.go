@@ -10,7 +10,7 @@ import (
 )
 
 // scenes are how many the driver plays.
-const scenes = 26
+const scenes = 24
 
 func TestDashboard(t *testing.T) {
 	h := openHall(t)

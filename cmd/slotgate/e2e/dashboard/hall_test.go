@@ -22,7 +22,7 @@ const (
 	lessons  = 24 // the first of them in a pool with a number, the rest in one with truth
 	counted  = 16
 	seats    = 80 // in the database
-	requests = 1800
+	requests = 1200
 	pace     = 150 // requests a second
 )
 
@@ -144,7 +144,7 @@ func (h *hall) storm() {
 			Targets: []string{fmt.Sprintf("%s/api/lessons/{n%%%d+1}/bookings", h.url, lessons)},
 			Header:  []string{"Content-Type: application/json", "Idempotency-Key: {key}", "Authorization: Bearer {subject}"},
 			Body:    `{"student_id":"s{subject}"}`,
-			Clients: 64, Requests: requests, Subjects: 500, RetriesSameKey: 0.2, Rate: pace,
+			Clients: 64, Requests: requests, Subjects: 300, RetriesSameKey: 0.2, Rate: pace,
 			Timeout: 30 * time.Second, MaxTime: 2 * time.Minute, Seed: 8,
 		})
 		h.stormed <- outcome{report, err}

@@ -122,7 +122,7 @@ export async function actions(browser) {
     await choose.selectOption("shadow");
     await answer(page, "Switch book-workshop to shadow?", "Switch to shadow");
     await done(page, "book-workshop is switched to shadow.");
-    assert.equal(await mode(), "shadow");
+    assert.deepEqual([await choose.inputValue(), await mode()], ["shadow", "shadow"]);
     assert.equal((await browser.book(21, "seen-in-shadow")).decision, "shadow");
     await until("what shadow has seen", async () => (await table(page, "rules"))[1][5].startsWith("1 request"));
     await choose.selectOption("enforce");

@@ -73,6 +73,7 @@ export async function keyboard(browser) {
     await inFocus(page, "Units in all");
     await page.keyboard.type("77"); // what was there is selected
     await page.keyboard.press("Enter");
+    await page.locator("#done").filter({ hasText: "The capacity is set." }).waitFor();
     await inFocus(page, "Set capacity");
     assert.equal((await browser.slot("lessons", "16")).capacity, 77);
 

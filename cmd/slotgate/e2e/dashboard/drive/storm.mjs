@@ -3,7 +3,7 @@ import { cards, decisionsIn, inNumbers, rowOf, table } from "./page.mjs";
 import { picture } from "./picture.mjs";
 import { ask, until } from "./talk.mjs";
 
-const looks = 4; // at the page, each after another refresh
+const looks = 3; // at the page, each after another refresh
 
 export async function storm(browser) {
   await browser.scene("in a storm the counts are those of the API", async (page) => {
