@@ -183,17 +183,27 @@ func (r *rehearsal) Forward(*gate.Forward) (*gate.BackendAnswer, error) {
 	return nil, &gate.BackendError{Failure: gate.NotConnected, Err: errNobody}
 }
 
-func (r *rehearsal) Pass(_ *gate.Request, body io.Reader, _ int64) (*upstream.Stream, error) {
-	r.passed = true
+func (r *rehearsal) Pass(req *gate.Request, body io.Reader, _ int64) (*upstream.Stream, error) {
+	r.pass(req)
 	if body != nil {
 		_, _ = io.Copy(io.Discard, body)
 	}
 	return nil, &gate.BackendError{Failure: gate.NotConnected, Err: errNobody}
 }
 
-func (r *rehearsal) Upgrade(*gate.Request, string) (*upstream.Tunnel, *upstream.Stream, error) {
-	r.passed = true
+func (r *rehearsal) Upgrade(req *gate.Request, _ string) (*upstream.Tunnel, *upstream.Stream, error) {
+	r.pass(req)
 	return nil, nil, &gate.BackendError{Failure: gate.NotConnected, Err: errNobody}
+}
+
+// pass keeps a request as it is now: where no shadow looks at it any more, the edge uses
+// its memory again.
+func (r *rehearsal) pass(req *gate.Request) {
+	r.passed = true
+	if req.Shadow == nil {
+		own := *req
+		r.request = &own
+	}
 }
 
 // explanation gathers what was noted.
