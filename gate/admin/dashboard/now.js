@@ -5,6 +5,7 @@ import { byId, cards, cell, line, number, plural, replace, row, setText, since }
 import { scrape } from "./metrics.js";
 
 const shownSamples = 60; // two minutes
+const shortest = 1000; // milliseconds between two samples: a rate over less says nothing
 const latencyOver = 15; // scrapes: half a minute
 
 const rates = new Map(); // decision → { total, samples }
@@ -14,8 +15,9 @@ export async function showNow() {
   const [status, metrics] = await Promise.all([get("v1/status"), scrape()]);
   showHead(status);
   cards("now", [...ofStatus(status), ...ofMetrics(metrics)]);
-  showRates(metrics);
-  scrapes.push(metrics);
+  const samples = !scrapes.length || metrics.at - scrapes.at(-1).at >= shortest;
+  showRates(metrics, samples);
+  if (samples) scrapes.push(metrics);
   if (scrapes.length > latencyOver + 1) scrapes.shift();
   showLatency(metrics);
   return { status, metrics };
@@ -81,7 +83,7 @@ function lastReport(m) {
   return [title, text, differences + damage > 0];
 }
 
-function showRates(now) {
+function showRates(now, sample) {
   const before = scrapes.at(-1);
   const old = before?.sum("slotgate_requests_total", "decision") ?? new Map();
   const seconds = before ? (now.at - before.at) / 1000 : Infinity;
@@ -90,7 +92,7 @@ function showRates(now) {
     if (total === 0 && !rates.has(decision)) continue;
     r.total = total;
     // A gate that was restarted counts from nothing again.
-    r.samples = [...r.samples.slice(1), Math.max(0, total - (old.get(decision) ?? 0)) / seconds];
+    if (sample) r.samples = [...r.samples.slice(1), Math.max(0, total - (old.get(decision) ?? 0)) / seconds];
     rates.set(decision, r);
   }
   const rows = [...rates].sort((a, b) => b[1].total - a[1].total).map(([decision, { samples, total }]) => {

@@ -18,7 +18,7 @@ func TestDashboard(t *testing.T) {
 	defer cancel()
 	var compared bool
 	steps := drive(ctx, t, map[string]any{
-		"admin": h.admin, "url": h.url, "backend": h.backend.URL, "token": token, "screenshots": screenshots(t),
+		"admin": h.admin, "url": h.url, "backend": h.backend.URL, "token": token, "seats": seats, "screenshots": screenshots(t),
 	}, func(ask string, value json.RawMessage) any {
 		switch ask {
 		case "storm":
