@@ -53,6 +53,7 @@ type Gate struct {
 	switching sync.Mutex // held while modes or rules are changed
 	looks     looks      // that requests in shadow have begun
 	strays    *tally     // of requests in shadow that may mean several rules
+	refused   *refusals  // bookings, by slot
 
 	reloads sync.WaitGroup
 	closed  chan struct{}
@@ -82,6 +83,7 @@ func New(o Options) (*Gate, error) {
 		closed:    make(chan struct{}),
 		strays:    newTally(),
 		rejects:   newRejects(),
+		refused:   newRefusals(),
 	}
 	g.book.Store(newRulebook(Rules{Config: o.Config, Set: o.Set, Backend: o.Backend, Truth: o.Truth}, nil))
 	g.local = degrade.NewLocal()
@@ -162,6 +164,7 @@ func (j *journey) count(reply *Reply) *Reply {
 	total := time.Since(j.began)
 	j.gate.meter.Request(reply.Rule, reply.Decision, total, total-j.atBackend)
 	j.gate.lines.note(j, reply, total)
+	j.gate.refused.note(j, reply.Decision)
 	if j.trace != nil {
 		j.trace.End(reply)
 	}

@@ -65,6 +65,16 @@ func (q *lines) len() int {
 	return q.waiting
 }
 
+// inLine is how many wait for a slot.
+func (q *lines) inLine(slot string) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if line := q.bySlot[slot]; line != nil {
+		return line.Len()
+	}
+	return 0
+}
+
 func (p *place) isFirst() bool {
 	select {
 	case <-p.first:

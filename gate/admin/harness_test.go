@@ -26,6 +26,7 @@ type fakeGate struct {
 	rules  []gate.RuleStatus
 	status gate.Status
 	truth  store.TruthKind
+	demand map[string]gate.Demand
 }
 
 func newFakeGate() *fakeGate {
@@ -84,6 +85,12 @@ func (g *fakeGate) Query(pool, slot string) (store.SlotQuery, bool) {
 }
 
 func (g *fakeGate) Pools() []string { return []string{"lessons"} }
+
+func (g *fakeGate) Demand(_, slot string) gate.Demand {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.demand[slot]
+}
 
 // fakeSlots keeps slots as they were put; err makes every call fail.
 type fakeSlots struct {

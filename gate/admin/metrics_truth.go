@@ -1,6 +1,11 @@
 package admin
 
 import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/slotgate/slotgate/gate/truth"
@@ -12,6 +17,9 @@ type truthMetrics struct {
 	drift, debt         *prometheus.GaugeVec
 	looks               *prometheus.CounterVec
 	differences, damage *prometheus.GaugeVec
+
+	mu      sync.Mutex
+	reports map[string]reportView // by pool
 }
 
 var _ truth.Meter = (*Metrics)(nil)
@@ -52,4 +60,29 @@ func (m *Metrics) Look(pool string, result truth.LookResult) {
 func (m *Metrics) Report(pool string, differences, damage int) {
 	m.truth.differences.WithLabelValues(pool).Set(float64(differences))
 	m.truth.damage.WithLabelValues(pool).Set(float64(damage))
+	m.truth.mu.Lock()
+	defer m.truth.mu.Unlock()
+	if m.truth.reports == nil {
+		m.truth.reports = make(map[string]reportView)
+	}
+	m.truth.reports[pool] = reportView{pool, time.Now().UTC(), differences, damage}
+}
+
+// reportView is the last scheduled report of a pool since the gate was started.
+type reportView struct {
+	Pool        string    `json:"pool"`
+	At          time.Time `json:"at"`
+	Differences int       `json:"differences"` // between store and truth
+	Damage      int       `json:"damage"`      // findings in truth itself
+}
+
+// viewReports lists them by pool.
+func (m *Metrics) viewReports() []reportView {
+	m.truth.mu.Lock()
+	defer m.truth.mu.Unlock()
+	views := make([]reportView, 0, len(m.truth.reports))
+	for _, pool := range slices.Sorted(maps.Keys(m.truth.reports)) {
+		views = append(views, m.truth.reports[pool])
+	}
+	return views
 }

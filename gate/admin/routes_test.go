@@ -53,7 +53,7 @@ func TestHealthAndReadiness(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	b := newBench(t, "")
-	b.body(b.call("GET", "/v1/status", ""), `{"version":"v1.2.3","revision":"r1","started_at":"2030-09-01T08:00:00Z","mode":"normal","draining":false,"reload":null,"breakers":{"store":"closed","upstream":"closed"},"queue_waiting":{},"settle_backlog":0,"settle_lost":0,"bound":{},"shadow":[],"config_hash":"p1","gates":{"running":null,"differing":null},"store":{"kind":"memory","mode":"","schema":0,"runs":[],"looked_at":null,"servers":[]}}`)
+	b.body(b.call("GET", "/v1/status", ""), `{"version":"v1.2.3","revision":"r1","started_at":"2030-09-01T08:00:00Z","mode":"normal","draining":false,"reload":null,"breakers":{"store":"closed","upstream":"closed"},"queue_waiting":{},"settle_backlog":0,"settle_lost":0,"bound":{},"shadow":[],"reports":[],"config_hash":"p1","gates":{"running":null,"differing":null},"store":{"kind":"memory","mode":"","schema":0,"runs":[],"looked_at":null,"servers":[]}}`)
 	b.gate.set(func(s *gate.Status) {
 		s.Degraded, s.SettleBacklog, s.Waiting, s.Bound = true, 3, map[string]int{"lessons": 2}, map[string]string{"lessons": "backend"}
 	})

@@ -32,6 +32,8 @@ type Gate interface {
 	// is no such pool.
 	Query(pool, slot string) (store.SlotQuery, bool)
 	Pools() []string
+	// Demand is what this gate has seen of a slot's bookings.
+	Demand(pool, slot string) gate.Demand
 }
 
 // Slots is the part of store.Store that operators use.

@@ -52,7 +52,7 @@ func (s *Server) listSlots(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		for i := range slots {
-			page.Slots = append(page.Slots, viewSlot(&slots[i]))
+			page.Slots = append(page.Slots, s.viewSlot(&slots[i]))
 		}
 		page.Cursor = cursor
 		if cursor == "" || len(page.Slots) >= limit {
@@ -87,7 +87,7 @@ func (s *Server) getSlot(w http.ResponseWriter, r *http.Request) {
 		failStore(w, err)
 		return
 	}
-	answer(w, http.StatusOK, viewSlot(&slot))
+	answer(w, http.StatusOK, s.viewSlot(&slot))
 }
 
 // putSlot changes what the body names and answers with the slot as it is then. A
@@ -116,7 +116,7 @@ func (s *Server) putSlot(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.log.Info("slot changed by operator", "pool", q.Pool, "slot", q.Slot, "change", body.String(), "remote", r.RemoteAddr)
-	answer(w, http.StatusOK, viewSlot(&slot))
+	answer(w, http.StatusOK, s.viewSlot(&slot))
 }
 
 // resyncSlot looks at the slot's truth where the pool has a source. Elsewhere it
@@ -144,7 +144,7 @@ func (s *Server) resyncSlot(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.log.Info("slot resynced by operator", "pool", q.Pool, "slot", q.Slot, "remote", r.RemoteAddr)
-	answer(w, http.StatusOK, viewSlot(&slot))
+	answer(w, http.StatusOK, s.viewSlot(&slot))
 }
 
 // deleteHold frees a hold, a confirmed one too, on the operator's word.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slotgate/slotgate/gate"
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
 )
@@ -27,11 +28,12 @@ func TestASlotReadsAsTheContractSays(t *testing.T) {
 		store.Slot{Slot: "8", Capacity: store.Learned, Held: 1, Closed: true, Dirty: true},
 		store.Slot{Slot: "9", Capacity: 2, Confirmed: 3},
 	)
-	b.body(b.call("GET", "/v1/slots/lessons/7", ""), `{"pool":"lessons","slot":"7","capacity":8,"confirmed":2,"held":1,"available":5,"closed":false,"full":true,"dirty":false,"version":4,"inflight":1,"source":"operator","checked_at":null,"opens_at":"2030-09-01T08:00:00Z","holds":[`+
+	b.gate.demand = map[string]gate.Demand{"7": {Waiting: 4, Rejected: 31}}
+	b.body(b.call("GET", "/v1/slots/lessons/7", ""), `{"pool":"lessons","slot":"7","capacity":8,"confirmed":2,"held":1,"available":5,"closed":false,"full":true,"dirty":false,"version":4,"inflight":1,"waiting":4,"rejected":31,"source":"operator","checked_at":null,"opens_at":"2030-09-01T08:00:00Z","holds":[`+
 		`{"id":"h1","subject":"s","units":1,"state":"held","reference":"","expires_at":"2030-09-01T08:00:00Z"},`+
 		`{"id":"h2","subject":"t","units":2,"state":"confirmed","reference":"B-1","expires_at":null}]}`)
-	b.body(b.call("GET", "/v1/slots/lessons/8", ""), `{"pool":"lessons","slot":"8","capacity":null,"confirmed":0,"held":1,"available":null,"closed":true,"full":false,"dirty":true,"version":0,"inflight":0,"source":"learned","checked_at":null,"opens_at":null,"holds":[]}`)
-	b.body(b.call("GET", "/v1/slots/lessons/9", ""), `{"pool":"lessons","slot":"9","capacity":2,"confirmed":3,"held":0,"available":0,"closed":false,"full":false,"dirty":false,"version":0,"inflight":0,"source":"config","checked_at":null,"opens_at":null,"holds":[]}`)
+	b.body(b.call("GET", "/v1/slots/lessons/8", ""), `{"pool":"lessons","slot":"8","capacity":null,"confirmed":0,"held":1,"available":null,"closed":true,"full":false,"dirty":true,"version":0,"inflight":0,"waiting":0,"rejected":0,"source":"learned","checked_at":null,"opens_at":null,"holds":[]}`)
+	b.body(b.call("GET", "/v1/slots/lessons/9", ""), `{"pool":"lessons","slot":"9","capacity":2,"confirmed":3,"held":0,"available":0,"closed":false,"full":false,"dirty":false,"version":0,"inflight":0,"waiting":0,"rejected":0,"source":"config","checked_at":null,"opens_at":null,"holds":[]}`)
 
 	b.want(b.call("GET", "/v1/slots/lessons/10", ""), http.StatusNotFound, "never seen")
 	b.want(b.call("GET", "/v1/slots/seats/7", ""), http.StatusNotFound, `no pool "seats"; pools are lessons`)

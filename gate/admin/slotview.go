@@ -21,7 +21,9 @@ type slotView struct {
 	Dirty     bool       `json:"dirty"`
 	Version   int64      `json:"version"`
 	Inflight  int        `json:"inflight"`
-	Source    string     `json:"source"` // config | operator | truth | learned
+	Waiting   int        `json:"waiting"`  // requests in this gate's queue
+	Rejected  int64      `json:"rejected"` // by this gate itself, see gate.Demand
+	Source    string     `json:"source"`   // config | operator | truth | learned
 	CheckedAt *time.Time `json:"checked_at"`
 	OpensAt   *time.Time `json:"opens_at"`
 	Holds     []holdView `json:"holds"`
@@ -37,21 +39,23 @@ type holdView struct {
 }
 
 // viewSlot shows a slot as the admin API's lists and reads do.
-func viewSlot(s *store.Slot) slotView {
+func (s *Server) viewSlot(slot *store.Slot) slotView {
+	demand := s.gate.Demand(slot.Pool, slot.Slot)
 	view := slotView{
-		Pool: s.Pool, Slot: s.Slot,
-		Confirmed: s.Confirmed, Held: s.Held,
-		Closed: s.Closed, Full: s.Full > 0, Dirty: s.Dirty,
-		Version: s.Version, Inflight: s.Inflight,
-		Source:    source(s),
-		CheckedAt: orNull(s.CheckedAt),
-		OpensAt:   orNull(s.OpensAt),
+		Pool: slot.Pool, Slot: slot.Slot,
+		Confirmed: slot.Confirmed, Held: slot.Held,
+		Closed: slot.Closed, Full: slot.Full > 0, Dirty: slot.Dirty,
+		Version: slot.Version, Inflight: slot.Inflight,
+		Waiting: demand.Waiting, Rejected: demand.Rejected,
+		Source:    source(slot),
+		CheckedAt: orNull(slot.CheckedAt),
+		OpensAt:   orNull(slot.OpensAt),
 	}
-	if available, known := s.Available(); known && !s.LookFailed {
-		view.Capacity, view.Available = &s.Capacity, &available
+	if available, known := slot.Available(); known && !slot.LookFailed {
+		view.Capacity, view.Available = &slot.Capacity, &available
 	}
-	view.Holds = make([]holdView, len(s.Holds))
-	for i, h := range s.Holds {
+	view.Holds = make([]holdView, len(slot.Holds))
+	for i, h := range slot.Holds {
 		view.Holds[i] = holdView{h.ID, h.Subject, h.Units, h.State.String(), h.Reference, orNull(h.ExpiresAt)}
 	}
 	return view

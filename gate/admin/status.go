@@ -20,6 +20,7 @@ type statusView struct {
 	SettleLost    int64             `json:"settle_lost"` // settlements that found the backlog full
 	Bound         map[string]string `json:"bound"`       // by pool, while degraded
 	Shadow        []shadowView      `json:"shadow"`      // what enforce would have done
+	Reports       []reportView      `json:"reports"`     // of reconcile and audit, the last of each pool
 	ConfigHash    string            `json:"config_hash"` // of rules, pools and modes, alike at all gates of a store
 	Gates         gatesView         `json:"gates"`
 	Store         storeView         `json:"store"`
@@ -43,6 +44,7 @@ func (s *Server) getStatus(w http.ResponseWriter, _ *http.Request) {
 		SettleLost:    status.SettlementsLost,
 		Bound:         orEmpty(status.Bound),
 		Shadow:        viewShadows(status.Shadow),
+		Reports:       s.metrics.viewReports(),
 		ConfigHash:    status.Policy,
 		Gates:         s.viewGates(),
 		Store:         s.viewStore(),

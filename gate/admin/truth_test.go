@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -52,6 +53,26 @@ func TestASlotThatTruthDidNotTell(t *testing.T) {
 	for _, want := range []string{`"capacity":null`, `"available":null`, `"source":"learned"`, `"checked_at":"2030-09-01T10:00:00Z"`} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s is not in %s", want, w.Body)
+		}
+	}
+}
+
+func TestTheLastReportsAreInTheStatus(t *testing.T) {
+	b := newBench(t, "")
+	b.metrics.Report("workshops", 0, 0)
+	b.metrics.Report("lessons", 1, 0)
+	b.metrics.Report("lessons", 3, 2)
+	var status struct{ Reports []reportView }
+	if err := json.Unmarshal(b.call("GET", "/v1/status", "").Body.Bytes(), &status); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []reportView{{Pool: "lessons", Differences: 3, Damage: 2}, {Pool: "workshops"}} {
+		got := status.Reports[i]
+		if age := time.Since(got.At); age < 0 || age > time.Minute {
+			t.Errorf("%s was reported %v ago", got.Pool, age)
+		}
+		if got.At = want.At; got != want {
+			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}
 }

@@ -27,6 +27,8 @@ export async function showDetail(pool, name) {
     ["Confirmed", number(slot.confirmed)],
     ["Held", number(slot.held)],
     ["At the backend", number(slot.inflight)],
+    ["Waiting", number(slot.waiting)],
+    ["Rejected", number(slot.rejected)],
     ["Capacity from", slot.source],
   ];
   if (slot.checked_at) list.push(["Truth was looked at", time(slot.checked_at)]);

@@ -14,7 +14,7 @@ const scrapes = []; // oldest first
 export async function showNow() {
   const [status, metrics] = await Promise.all([get("v1/status"), scrape()]);
   showHead(status);
-  cards("now", [...ofStatus(status), ...ofMetrics(metrics)]);
+  cards("now", [...ofStatus(status), ...ofMetrics(metrics, status.reports)]);
   const samples = !scrapes.length || metrics.at - scrapes.at(-1).at >= shortest;
   showRates(metrics, samples);
   if (samples) scrapes.push(metrics);
@@ -61,7 +61,7 @@ function bound(pools) {
   return words.size === 1 ? list[0][1] : list.map(([pool, text]) => `${pool}: ${text}`).join(", ");
 }
 
-function ofMetrics(m) {
+function ofMetrics(m, reports) {
   const oversold = m.total("slotgate_oversold_units");
   const debt = m.total("slotgate_debt_units");
   const list = [
@@ -69,18 +69,19 @@ function ofMetrics(m) {
     ["Oversold, units", number(oversold), oversold > 0],
   ];
   if (debt > 0) list.push(["In debt to truth, units", number(debt), true]);
-  if (m.has("slotgate_looks_total")) list.push(lastReport(m));
+  if (m.has("slotgate_looks_total")) list.push(lastReport(reports));
   list.push(["Refused at the edge", number(m.total("slotgate_edge_refusals_total"))]);
   return list;
 }
 
-function lastReport(m) {
+function lastReport(reports) {
   const title = "Last reconcile report";
-  if (!m.has("slotgate_report_differences")) return [title, "none yet"];
-  const differences = m.total("slotgate_report_differences");
-  const damage = m.total("slotgate_report_damage");
+  if (reports.length === 0) return [title, "none yet"];
+  const sum = (of) => reports.reduce((all, r) => all + r[of], 0);
+  const [differences, damage] = [sum("differences"), sum("damage")];
+  const latest = reports.map((r) => r.at).sort().at(-1);
   const text = plural(differences, "difference", "differences") + (damage > 0 ? `, ${number(damage)} damaged` : "");
-  return [title, text, differences + damage > 0];
+  return [title, `${text}, ${since(latest)} ago`, differences + damage > 0];
 }
 
 function showRates(now, sample) {

@@ -22,6 +22,8 @@ const columns = [
   { by: "confirmed", title: "Confirmed", of: (s) => s.confirmed, number: true },
   { by: "held", title: "Held", of: (s) => s.held, number: true },
   { by: "inflight", title: "At the backend", of: (s) => s.inflight, number: true },
+  { by: "waiting", title: "Waiting", of: (s) => s.waiting, number: true },
+  { by: "rejected", title: "Rejected", of: (s) => s.rejected, number: true },
 ];
 
 export function stateOf(s) {

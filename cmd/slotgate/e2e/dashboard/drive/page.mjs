@@ -20,7 +20,7 @@ export const inNumbers = (text) => Number(text.replaceAll(",", ""));
 export function rowOf(s) {
   const or = (n) => (n === null ? "–" : n.toLocaleString("en"));
   const taken = s.capacity === null ? "not known" : `${s.confirmed} confirmed and ${s.held} held of ${s.capacity}`;
-  return [s.slot, stateOf(s), taken, or(s.available), or(s.capacity), or(s.confirmed), or(s.held), or(s.inflight)];
+  return [s.slot, stateOf(s), taken, or(s.available), or(s.capacity), or(s.confirmed), or(s.held), or(s.inflight), or(s.waiting), or(s.rejected)];
 }
 
 function stateOf(s) {

@@ -19,7 +19,7 @@ export async function slots(browser) {
     await search.fill("");
     assert.equal(await page.locator("#count").innerText(), "16 slots");
 
-    const numeric = ["Available", "Capacity", "Confirmed", "Held", "At the backend"];
+    const numeric = ["Available", "Capacity", "Confirmed", "Held", "At the backend", "Waiting", "Rejected"];
     for (const [column, title] of ["Slot", "State", "Taken", ...numeric].entries()) {
       const header = page.getByRole("columnheader", { name: title, exact: true });
       for (let click = 0; click < 2; click++) {
