@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -47,6 +48,7 @@ func (r *rejects) listen(s store.Store, name slotName) *reject {
 	if r.bySlot[name] != nil || len(r.bySlot) >= maxRejects {
 		return nil
 	}
+	name.slot = strings.Clone(name.slot) // it is part of a request
 	one := &reject{all: r, name: name, watch: s.WatchSlot(name.pool, name.slot)}
 	r.bySlot[name] = one
 	return one
