@@ -59,6 +59,8 @@ func (mySQL) foreign(err error, slot string) bool {
 	return errors.As(err, &failed) && failed.Number == illegalMixOfCollations && !isASCII(slot)
 }
 
+func (mySQL) passing(error) bool { return false }
+
 func isASCII(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }

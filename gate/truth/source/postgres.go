@@ -98,3 +98,5 @@ func isInteger(slot string, bits int) bool {
 }
 
 func (postgres) foreign(error, string) bool { return false }
+
+func (postgres) passing(error) bool { return false }

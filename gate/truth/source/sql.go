@@ -34,6 +34,8 @@ type dialect interface {
 	holds(ctx context.Context, conn *sql.Conn, s *statement, slot string) (bool, error)
 	// foreign tells whether a statement failed because its column cannot spell the slot.
 	foreign(err error, slot string) bool
+	// passing tells whether the same statement may succeed in a moment.
+	passing(err error) bool
 }
 
 // sqlSource looks with queries. See statement for how a slot is compared.
@@ -169,6 +171,26 @@ type look struct {
 }
 
 func (s *sqlSource) look(ctx context.Context, read func(*look) error) error {
+	for tries := 1; ; tries++ {
+		err := s.lookOnce(ctx, read)
+		if err == nil || !s.dialect.passing(err) || tries == passingTries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(passingPause):
+		}
+	}
+}
+
+// What passes is over in a moment, or stays.
+const (
+	passingTries = 50
+	passingPause = 5 * time.Millisecond
+)
+
+func (s *sqlSource) lookOnce(ctx context.Context, read func(*look) error) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)

@@ -8,7 +8,8 @@ import (
 	"net/url"
 	"strings"
 
-	_ "modernc.org/sqlite" // registers the driver "sqlite"
+	driver "modernc.org/sqlite" // registers itself as "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 type sqlite struct{}
@@ -53,3 +54,10 @@ func (sqlite) snapshot() *sql.TxOptions { return &sql.TxOptions{ReadOnly: true} 
 func (sqlite) holds(context.Context, *sql.Conn, *statement, string) (bool, error) { return true, nil }
 
 func (sqlite) foreign(error, string) bool { return false }
+
+// passing: who opens a file read-only and meets a commit on its way may take its journal for
+// one that was left by a crash, which it could not roll back.
+func (sqlite) passing(err error) bool {
+	var failure *driver.Error
+	return errors.As(err, &failure) && failure.Code() == sqlite3.SQLITE_READONLY_ROLLBACK
+}
