@@ -98,7 +98,7 @@ func (s setup) config(backend string, store stage.Topology, tables stage.Tables,
 	if s.truth {
 		capacity = tables.Remainder("lesson_slot", fmt.Sprintf("refresh: 1s, hot: %v, lag: %v, timeout: 1s, max_rate: 200/s", hot, lag))
 	}
-	pool := fmt.Sprintf("%s, hold_ttl: %v, one_per_subject: true, keep_unknown: %v, max_inflight: %d", capacity, holdTTL, s.keepUnknown, s.maxInflight)
+	pool := fmt.Sprintf("%s, hold_ttl: %v, one_per_subject: true, keep_unknown: %v, max_inflight: %d, reject_cache: %v", capacity, holdTTL, s.keepUnknown, s.maxInflight, s.rejectCache)
 	rule := fmt.Sprintf(`    idempotency: { key: [header:Idempotency-Key], unknown: %s, wait: 2s }
     on_store_failure: %s
     passthrough: { slot: { rate: 1000/s, burst: 1000 }, rule: { rate: 5000/s, burst: 5000 }, max_inflight: 256, share: %v }

@@ -376,3 +376,30 @@ func TestManyUnknowns(t *testing.T) {
 	}
 	t.Logf("judged in %v", time.Since(began).Round(time.Millisecond))
 }
+
+// TestARejectMayBeRepeated: for reject_cache one gate may say sold out after another has
+// cancelled, but no longer.
+func TestARejectMayBeRepeated(t *testing.T) {
+	p := brief
+	p.repeats = 250 * time.Millisecond
+	var s scene
+	s.add(0, 10, book, "ann", booked)
+	s.add(20, 30, cancel, "ann", cancelled)
+	s.add(270, 280, book, "bob", soldOut)
+	if got := check(t, one, p, s); got != porcupine.Ok {
+		t.Errorf("within its time: %s", got)
+	}
+	s.add(290, 300, book, "bob", soldOut)
+	if got := check(t, one, p, s); got != porcupine.Illegal {
+		t.Errorf("after it: %s", got)
+	}
+	s = scene{}
+	s.add(0, 10, book, "ann", booked)
+	s.add(20, 30, cancel, "ann", cancelled)
+	s.add(40, 50, book, "bob", booked)
+	s.add(60, 70, cancel, "bob", cancelled)
+	s.add(400, 410, book, "cat", soldOut)
+	if got := check(t, one, p, s); got != porcupine.Illegal {
+		t.Errorf("long after it: %s", got)
+	}
+}

@@ -24,6 +24,9 @@ type patience struct {
 	// was made: in the database and among what the database may not show yet (design 5).
 	// 0: nobody looks.
 	twice time.Duration
+	// repeats is for how long a gate may say that a lesson is sold out after another gate
+	// has seen a seat come free (reject_cache): it hears of that, but perhaps a bit later.
+	repeats time.Duration
 	// troubles are when the store, or what lies before it, did not work. What was
 	// settled then may be known to nobody until the end of the storm.
 	troubles []window
@@ -118,21 +121,22 @@ func (p patience) lessonOperations(lesson int, calls []call) (operations []porcu
 		last = max(last, c.ended)
 		told := &answer{verdict: c.verdict()}
 		student := students.of(c.student)
-		end := c.ended
+		from, end := c.began, c.ended
 		switch told.verdict {
 		case silent:
 			continue
 		case unknown:
 			end = forever
 		case soldOut:
-			told.held = holders(beliefs, c)
+			from = max(0, c.began-p.repeats)
+			told.held = holders(beliefs, window{from, c.ended})
 		case duplicate, settled:
 			told.remembered = c.principal != c.student || slices.ContainsFunc(beliefs, func(b belief) bool {
 				return b.booked && b.student == student && b.meets(c.began, c.ended)
 			})
 		}
 		operations = append(operations, porcupine.Operation{
-			ClientId: c.client, Call: int64(c.began), Return: int64(end),
+			ClientId: c.client, Call: int64(from), Return: int64(end),
 			Input: ask{lesson, c.action, student, keys.of(c.key)}, Output: told, Metadata: c,
 		})
 	}
@@ -142,12 +146,12 @@ func (p patience) lessonOperations(lesson int, calls []call) (operations []porcu
 	}), nil
 }
 
-// holders are what the gate may have counted as held, at each moment of the call at
+// holders are what the gate may have counted as held, at each moment of the window at
 // which somebody began to.
-func holders(beliefs []belief, c call) (held []crowd) {
-	moments := []time.Duration{c.began}
+func holders(beliefs []belief, of window) (held []crowd) {
+	moments := []time.Duration{of.from}
 	for _, b := range beliefs {
-		if c.began < b.from && b.from <= c.ended {
+		if of.from < b.from && b.from <= of.to {
 			moments = append(moments, b.from)
 		}
 	}

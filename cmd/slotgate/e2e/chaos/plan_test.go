@@ -33,6 +33,7 @@ type setup struct {
 	onStoreFailure string // pass, local, reject
 	maxInflight    int
 	journal        bool
+	rejectCache    time.Duration
 }
 
 // The lessons of a storm, small enough for all of them to sell out and for the model's
@@ -117,6 +118,7 @@ func drawSetup(r *rand.Rand) setup {
 		onStoreFailure: pick(r, "pass", "local", "reject"),
 		maxInflight:    pick(r, 0, 0, 1, 3),
 		journal:        r.IntN(2) == 0,
+		rejectCache:    pick(r, 0, 250*time.Millisecond),
 	}
 	if !s.constraints {
 		// Without them the gate is alone: these are what it then asks for.
@@ -176,5 +178,5 @@ func (s setup) String() string {
 		}
 	}
 	slices.Sort(words[4:])
-	return strings.Join(append(words, fmt.Sprintf("max_inflight %d", s.maxInflight)), ", ")
+	return strings.Join(append(words, fmt.Sprintf("max_inflight %d, reject_cache %v", s.maxInflight, s.rejectCache)), ", ")
 }

@@ -97,7 +97,7 @@ func (s *storm) terms(calls []call) terms {
 // judgeOrder asks porcupine whether the answers have an order in which each is right.
 func (s *storm) judgeOrder(calls []call, terms terms) {
 	s.t.Helper()
-	p := patience{hold: forever, look: forever, troubles: s.nemesis.troubles}
+	p := patience{hold: forever, look: forever, troubles: s.nemesis.troubles, repeats: s.plan.rejectCache}
 	if !s.plan.keepUnknown {
 		p.hold = holdTTL + 3*time.Second
 	}
