@@ -15,7 +15,7 @@ import (
 // without either through a few on one. They end as they were after the first ones.
 func TestSoak(t *testing.T) {
 	setups := []setup{
-		{topology: "standalone", style: booking.Conditional, constraints: true, truth: true, unknown: "retry", onStoreFailure: "pass", journal: true},
+		{topology: "standalone", style: booking.Conditional, constraints: true, truth: true, unknown: "retry", onStoreFailure: "pass", journal: true, rejectCache: 250 * time.Millisecond},
 		{topology: "sentinel", style: booking.Naive, constraints: true, truth: true, keepUnknown: true, unknown: "reject", onStoreFailure: "reject", minReplicas: true},
 		{topology: "cluster", style: booking.RowLock, constraints: true, truth: true, unknown: "retry", onStoreFailure: "local"},
 	}
