@@ -168,6 +168,32 @@ type (
 
 const base = "kubernetes/base/"
 
+// kinds are what a cluster takes the manifests for.
+var kinds = map[string]string{
+	"kustomization.yaml": "kustomize.config.k8s.io/v1beta1 Kustomization",
+	"namespace.yaml":     "v1 Namespace",
+	"deployment.yaml":    "apps/v1 Deployment",
+	"service.yaml":       "v1 Service",
+	"disruption.yaml":    "policy/v1 PodDisruptionBudget",
+	"network.yaml":       "networking.k8s.io/v1 NetworkPolicy",
+}
+
+func TestKubernetesKinds(t *testing.T) {
+	files, _ := filepath.Glob(base + "*.yaml")
+	if len(files) != len(kinds)+1 {
+		t.Errorf("%d files, %d kinds and slotgate.yaml", len(files), len(kinds))
+	}
+	for file, want := range kinds {
+		var m struct {
+			APIVersion string `yaml:"apiVersion"`
+			Kind       string
+		}
+		if err := yaml.Unmarshal([]byte(read(t, base+file)), &m); err != nil || m.APIVersion+" "+m.Kind != want {
+			t.Errorf("%s is %s %s, want %s: %v", file, m.APIVersion, m.Kind, want, err)
+		}
+	}
+}
+
 func TestKubernetesBase(t *testing.T) {
 	var k kustomization
 	decode(t, base+"kustomization.yaml", &k)
@@ -211,7 +237,11 @@ func TestKubernetesBase(t *testing.T) {
 	if !slices.ContainsFunc(gate.Args, func(a string) bool { return strings.HasPrefix(a, mount.MountPath+"/") }) || k.ConfigMapGenerator[0].Name != pod.Spec.Volumes[0].ConfigMap.Name {
 		t.Error("the configuration is not where the gate looks for it")
 	}
-	if !slices.ContainsFunc(pod.Spec.Containers[1].Args, func(a string) bool { return a == strings.TrimPrefix(config.Upstream.URL, "http://") }) {
+	api := pod.Spec.Containers[1]
+	if stays := time.Duration(api.Lifecycle.PreStop.Sleep.Seconds) * time.Second; stays <= pause+config.Server.Drain || grace <= stays {
+		t.Errorf("the API is told to stop after %v, and killed after %v; the gate asks it for %v", stays, grace, pause+config.Server.Drain)
+	}
+	if !slices.ContainsFunc(api.Args, func(a string) bool { return a == strings.TrimPrefix(config.Upstream.URL, "http://") }) {
 		t.Error("the API does not listen where the gate looks for it, on loopback")
 	}
 
