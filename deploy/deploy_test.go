@@ -169,10 +169,13 @@ func TestDashboard(t *testing.T) {
 // check where systemd is installed.
 func TestUnit(t *testing.T) {
 	text := read(t, "systemd/slotgate.service")
-	for _, want := range []string{"DynamicUser=yes", "NoNewPrivileges=yes", "ProtectSystem=strict", "CapabilityBoundingSet=\n", "SystemCallFilter=@system-service", "slotgate check -c", "slotgate run -c"} {
+	for _, want := range []string{"DynamicUser=yes", "NoNewPrivileges=yes", "ProtectSystem=strict", "CapabilityBoundingSet=\n", "SystemCallFilter=@system-service", "slotgate check -c", "slotgate run -c", "ExecReload=/bin/kill -HUP $MAINPID\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the unit has no %s", strings.TrimSpace(want))
 		}
+	}
+	if strings.Contains(text, "\nProcSubset=pid") {
+		t.Error("the unit hides net.core.somaxconn: few connections would wait to be accepted")
 	}
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
