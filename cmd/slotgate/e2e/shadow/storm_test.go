@@ -31,7 +31,8 @@ func newSite(t *testing.T, store, mode string, o booking.Options) *site {
 	t.Helper()
 	o.Lessons, o.Seats = lessons, seats
 	backend := stage.StartBackend(t, o)
-	config := stage.Lessons(backend.URL, store, "", fmt.Sprintf("capacity: %d, one_per_subject: true", seats),
+	// A "sold out" from memory would hide that a key belongs to another lesson's request.
+	config := stage.Lessons(backend.URL, store, "", fmt.Sprintf("capacity: %d, one_per_subject: true, reject_cache: 0s", seats),
 		"    idempotency: { key: [header:Idempotency-Key], required: true }\n    mode: "+mode+"\n")
 	return &site{stage.StartGate(t, config), backend}
 }
