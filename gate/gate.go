@@ -100,7 +100,7 @@ func New(o Options) (*Gate, error) {
 // Close gives waiting settlements until ctx ends, then stops. It does not close
 // the store. It may be called twice.
 func (g *Gate) Close(ctx context.Context) {
-	if left := g.backlog.Close(ctx); left > 0 {
+	if left := g.backlog.Close(ctx); left > 0 && !g.isClosed() {
 		if g.journal == "" {
 			g.log.Warn("stopped before the store took every settlement; their holds lapse", "left", left)
 		} else {
@@ -116,6 +116,15 @@ func (g *Gate) Close(ctx context.Context) {
 	}
 	_ = g.local.Close()
 	g.lines.limiter.Close()
+}
+
+func (g *Gate) isClosed() bool {
+	select {
+	case <-g.closed:
+		return true
+	default:
+		return false
+	}
 }
 
 // Route finds the rule of a request from its head, and from the body of a form whose
@@ -186,6 +195,7 @@ type journey struct {
 	loads     int     // of truth, that were asked for
 	missing   bool    // truth does not have the slot
 	outage    *outage // nil: the store decides
+	shadow    bool    // it only looks on
 	trace     Trace   // nil: nobody traces
 }
 

@@ -24,6 +24,9 @@ func (j *journey) settle(g *grant, outcome rules.Outcome, reply *Reply) {
 		j.gate.noteFailure(err)
 		j.gate.backlog.Add(s)
 	default:
+		if j.shadow {
+			settled.Oversold = 0 // by the backend, whatever the gate thinks of it
+		}
 		j.gate.noteSettled(s, settled)
 	}
 	j.gate.back.Ended(g.running, s)

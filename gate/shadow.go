@@ -51,7 +51,7 @@ type Shadow struct {
 func (g *Gate) shadow(now *modes, req *Request, m rules.Match, refusal *rules.Refusal) *Shadow {
 	beside := *req // the body that is read here is not what is sent
 	s := &Shadow{
-		j:     &journey{gate: g, book: now.book, req: &beside, match: m, began: time.Now()},
+		j:     &journey{gate: g, book: now.book, req: &beside, match: m, began: time.Now(), shadow: true},
 		modes: now, doubt: m.NeedsBody, refusal: refusal,
 	}
 	s.j.loads = maxLoads // of truth, that a request waits for
@@ -229,7 +229,7 @@ func (s *Shadow) conclude(outcome rules.Outcome, reply *Reply) {
 	case j.outage != nil:
 		j.endPassing(s.grant, s.passing, outcome, reply)
 	default:
-		j.settle(s.grant, outcome, reply)
+		j.settle(s.grant, outcome, reply) // what it oversells, the backend would have: ShadowReport has it
 	}
 	told := j.newReply(decision.DecisionShadow)
 	told.Mode, told.Bound, told.Shadow = ModeShadow, "", s.would

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -22,11 +25,14 @@ func readRequestFile(name string, entry int, stdin io.Reader) (raw []byte, notes
 	if err != nil {
 		return nil, nil, err
 	}
-	switch trimmed := bytes.TrimSpace(text); {
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // editors write it
+	switch trimmed := bytes.TrimPrefix(bytes.TrimSpace(text), []byte("$ ")); {
 	case len(trimmed) == 0:
 		return nil, nil, fmt.Errorf("%s is empty", name)
 	case trimmed[0] == '{':
 		return fromHAR(trimmed, entry)
+	case bytes.HasPrefix(trimmed, []byte("curl.exe ")), bytes.HasPrefix(trimmed, []byte("curl ^\"")):
+		return nil, nil, fmt.Errorf("%s has a curl line for Windows' cmd: copy it as cURL for bash", name)
 	case bytes.HasPrefix(trimmed, []byte("curl ")):
 		words, err := shellWords(string(trimmed))
 		if err != nil {
@@ -39,14 +45,25 @@ func readRequestFile(name string, entry int, stdin io.Reader) (raw []byte, notes
 		raw, err := c.bytes()
 		return raw, nil, err
 	}
+	if first, _, _ := bytes.Cut(text, []byte("\n")); !bytes.Contains(first, []byte(" HTTP/")) {
+		return nil, nil, fmt.Errorf("%s has no curl line, no HAR file and no HTTP request, which begins like GET /path HTTP/1.1", name)
+	}
 	return fromRaw(text)
 }
 
-// fromRaw takes HTTP as it is, unless its lines end as those of text files do: then it
-// has been through an editor, and is put right.
+// notHTTP1 is the first line of a request as browsers and proxies show those of later
+// versions, which have none.
+var notHTTP1 = regexp.MustCompile(`^\S+ \S+ HTTP/[23](\.0)?\r?\n`)
+
+// fromRaw takes HTTP/1 as it is, unless its lines end as those of text files do: then it
+// has been through an editor, and is put right. So is what cannot have been on the wire.
 func fromRaw(text []byte) (raw []byte, notes []string, err error) {
 	if bytes.Contains(text, []byte("\r\n")) {
-		return text, nil, nil
+		if !notHTTP1.Match(text) {
+			return text, nil, nil
+		}
+		head, body, _ := bytes.Cut(text, []byte("\r\n\r\n"))
+		text = slices.Concat(bytes.ReplaceAll(head, []byte("\r\n"), []byte("\n")), []byte("\n\n"), body)
 	}
 	head, body, found := bytes.Cut(text, []byte("\n\n"))
 	if !found {
@@ -81,6 +98,10 @@ type harRequest struct {
 	PostData *struct {
 		MimeType string `json:"mimeType"`
 		Text     string `json:"text"`
+		Params   []struct {
+			Name  string `json:"name"`
+			Value string `json:"value"`
+		} `json:"params"`
 	} `json:"postData"`
 }
 
@@ -122,6 +143,17 @@ func fromHAR(text []byte, entry int) (raw []byte, notes []string, err error) {
 				c.headers = append(c.headers, h.Name+": "+h.Value)
 			}
 		}
+	}
+	if r.PostData != nil && r.PostData.Text == "" && len(r.PostData.Params) > 0 {
+		if !strings.HasPrefix(strings.ToLower(r.PostData.MimeType), "application/x-www-form-urlencoded") {
+			return nil, nil, fmt.Errorf("the HAR file has the fields of a body of %s, and not the body: record it with its text", r.PostData.MimeType)
+		}
+		var fields []string
+		for _, p := range r.PostData.Params {
+			fields = append(fields, url.QueryEscape(p.Name)+"="+url.QueryEscape(p.Value))
+		}
+		r.PostData.Text = strings.Join(fields, "&")
+		notes = append(notes, "the body was made of the form's fields, which are all that the HAR file has")
 	}
 	if r.PostData != nil && r.PostData.Text != "" {
 		_ = c.add(r.PostData.Text, true, true)

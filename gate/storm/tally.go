@@ -20,14 +20,15 @@ const (
 
 var bodySeed = maphash.MakeSeed()
 
-// requestID is the member of a problem (RFC 9457) by which two refusals of the same
-// request differ although they say the same.
-var requestID = regexp.MustCompile(`"request_id"\s*:\s*"[^"]*"`)
+// ofTheMoment are the members of a problem (RFC 9457) by which two refusals of the same
+// request differ although they say the same: whose it is, and whether a unit may come free
+// yet, which one of two may be asked before the last hold is confirmed and one after it.
+var ofTheMoment = regexp.MustCompile(`"request_id"\s*:\s*"[^"]*"|"retryable"\s*:\s*(true|false)`)
 
 // twinBody is the part of an answer's body that should be equal for twins.
 func twinBody(e *Exchange) []byte {
 	if strings.HasPrefix(e.Header.Get("Content-Type"), "application/problem+json") {
-		return requestID.ReplaceAll(e.Body, nil)
+		return ofTheMoment.ReplaceAll(e.Body, nil)
 	}
 	return e.Body
 }
