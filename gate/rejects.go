@@ -32,8 +32,10 @@ type reject struct {
 	book    *rulebook
 	run     int64 // of the store
 	until   time.Time
-	changes time.Time // when the verdict may change by itself; zero: not known
-	units   int64     // that were asked for: others may lapse free sooner
+	timer   *time.Timer // drops it then
+	changes time.Time   // when the verdict may change by itself; zero: not known
+	units   int64       // that were asked for: others may lapse free sooner
+	keyTTL  time.Duration
 	holders store.Holders
 	known   bool // false: the store is being asked
 }
@@ -62,14 +64,14 @@ func (r *reject) keep(d *store.Decide, decided *store.Decided, asked time.Time, 
 		return // dropped meanwhile
 	}
 	r.book, r.run, r.until = book, run, asked.Add(d.Repeat)
-	r.units, r.holders, r.known = d.Units, decided.Holders, true
+	r.units, r.keyTTL, r.holders, r.known = d.Units, d.KeyTTL, decided.Holders, true
 	if decided.RetryAfter > 0 {
 		r.changes = asked.Add(decided.RetryAfter)
 		if r.changes.Before(r.until) {
 			r.until = r.changes
 		}
 	}
-	time.AfterFunc(time.Until(r.until), r.drop)
+	r.timer = time.AfterFunc(time.Until(r.until), r.drop)
 }
 
 // end forgets it unless the store's answer was kept.
@@ -92,6 +94,9 @@ func (r *reject) forget() {
 	if r.all.bySlot[r.name] == r {
 		delete(r.all.bySlot, r.name)
 		r.watch.Close()
+		if r.timer != nil {
+			r.timer.Stop() // it would keep the holders in memory until then
+		}
 	}
 }
 
@@ -124,7 +129,10 @@ func (r *rejects) find(d *store.Decide, book *rulebook, run int64) *reject {
 		one.drop()
 		return nil
 	}
-	if d.Units != one.units || one.holders.Know(d) {
+	// The slot may have been forgotten before a key that lives longer than the one it was
+	// asked with.
+	longer := d.Key != "" && d.KeyTTL > one.keyTTL
+	if d.Units != one.units || longer || one.holders.Know(d) {
 		return nil
 	}
 	return one
@@ -165,8 +173,13 @@ func (j *journey) repeats() time.Duration {
 		j.gate.rejects.drop(slotName{j.route.decide.Pool, j.facts.Slot}) // it is passed by
 		return 0
 	}
-	if j.route.decide.Pool == "" || j.route.decide.Action != store.Book {
-		return 0
+	d := &j.route.decide
+	if d.Pool == "" || d.Action != store.Book || d.MaxPerSubject > 0 {
+		return 0 // what a subject has in all, its slot does not know
 	}
-	return j.match.Rule.Pool.RejectCache
+	cache := j.match.Rule.Pool.RejectCache
+	if d.Truth != store.NoTruth {
+		cache = min(cache, d.Hot/2) // nothing rests on a look that is older than Hot
+	}
+	return cache
 }

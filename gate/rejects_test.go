@@ -3,14 +3,17 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
 )
 
 // soldOut is a gate in front of a lesson whose two seats ann and bob have, under keys.
@@ -179,4 +182,84 @@ func TestRejectsUnderARace(t *testing.T) {
 	all.Wait()
 	// All have their answers, so the unit is free.
 	f.want(f.book(call{student: "last"}), decision.DecisionAdmitted, 409)
+}
+
+// A subject that has all it may have is told so, whether the slot is sold out or not.
+func TestRejectIsNotForWhoHasAllThatIsAllowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, "capacity: 1, max_per_subject: 1, reject_cache: 1h", "")
+		f.want(f.book(call{lesson: "2", student: "ann"}), decision.DecisionAdmitted, 201)
+		f.want(f.book(call{student: "bob"}), decision.DecisionAdmitted, 201)
+		f.want(f.book(call{student: "cy"}), decision.DecisionSoldOut, 409)
+		f.want(f.book(call{student: "ann"}), decision.DecisionRateLimited, 429)
+	})
+}
+
+// No "sold out" rests on a look that is older than hot, which is 5 s here, without one more.
+func TestRejectIsNoOlderThanALook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &oracle{left: map[string]int64{"1": 1}}
+		yaml := strings.NewReplacer("RULE", "", "hold_ttl: 30s", "hold_ttl: 30s\n    reject_cache: 1h").Replace(counted)
+		f := newFixtureTruth(t, yaml, o)
+		o.store = f.store
+		f.want(f.book(call{student: "ann"}), decision.DecisionAdmitted, 201)
+		f.want(f.book(call{student: "bob"}), decision.DecisionSoldOut, 409)
+		asked := f.store.decided()
+		f.want(f.book(call{student: "bob"}), decision.DecisionSoldOut, 409)
+		f.wantCalls(asked)
+		time.Sleep(2600 * time.Millisecond)
+		f.want(f.book(call{student: "bob"}), decision.DecisionSoldOut, 409)
+		time.Sleep(2600 * time.Millisecond)
+		f.want(f.book(call{student: "cy"}), decision.DecisionAdmitted, 201) // cancelled behind the gate's back
+	})
+}
+
+// A slot that was dropped is not kept in memory until its time would have ended.
+func TestRejectsThatWereDroppedAreGone(t *testing.T) {
+	f := newFixture(t, "capacity: 1, reject_cache: 1h", "")
+	q, _ := f.Query("lessons", "1")
+	var seen []weak.Pointer[reject]
+	for i := range 50 {
+		f.want(f.book(call{student: fmt.Sprint("ann", i)}), decision.DecisionAdmitted, 201)
+		f.want(f.book(call{student: "bob"}), decision.DecisionSoldOut, 409)
+		f.rejects.mu.RLock()
+		seen = append(seen, weak.Make(f.rejects.bySlot[slotName{"lessons", "1"}]))
+		f.rejects.mu.RUnlock()
+		if _, err := f.Gate.store.Release(t.Context(), q, f.slot("1").Holds[0].ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+	runtime.GC()
+	alive := 0
+	for _, r := range seen {
+		if r.Value() != nil {
+			alive++
+		}
+	}
+	if alive > len(seen)/4 { // the last one, and what a stack or a register still points to
+		t.Errorf("%d of %d are still in memory", alive, len(seen))
+	}
+}
+
+// nobody are holders of whom none is known.
+type nobody struct{}
+
+func (nobody) Know(*store.Decide) bool { return false }
+
+// A slot may be forgotten before a long key: who asked with a short one learns nothing of it.
+func TestRejectIsNotForKeysThatLiveLonger(t *testing.T) {
+	f := newFixture(t, "capacity: 1", "")
+	short := &store.Decide{Pool: "lessons", Slot: "1", Units: 1, Key: "derived", KeyTTL: time.Second, Repeat: time.Minute}
+	one := f.rejects.listen(f.store, slotName{"lessons", "1"})
+	one.keep(short, &store.Decided{Verdict: decision.SoldOut, Holders: nobody{}}, time.Now(), f.Gate.book.Load(), 0)
+	defer one.drop()
+	long := *short
+	long.Key, long.KeyTTL = "sent", time.Hour
+	if f.rejects.find(short, f.Gate.book.Load(), 0) == nil {
+		t.Error("it is not repeated")
+	}
+	if f.rejects.find(&long, f.Gate.book.Load(), 0) != nil {
+		t.Error("it is repeated to a key that the slot may have forgotten")
+	}
 }

@@ -106,6 +106,7 @@ end
 local function offer_holders(d, r, s)
   local capacity = slot_capacity(s, d.capacity)
   if d.repeats == 0 or d.blind or capacity == LEARNED or s.conf + s.held < capacity or slot_doubtful(s) then return end
+  if d.truth ~= NO_TRUTH and s.now + d.repeats - s.v.checked > d.hot then return end -- stale before that
   r.holders = slot_holders(s)
   if r.holders ~= '' then slot_wait(s, d.repeats) end
 end

@@ -98,7 +98,10 @@ local function settle_unseen(d, r, s)
     pool_note(d, s, h)
   else
     slot_finish(s, d.hold_grave, '')
-    if d.keep then slot_stray(s, d.key) end
+    if d.keep then
+      slot_stray(s, d.key)
+      s.freed = true -- who repeats that it is sold out does not know of this key
+    end
   end
   if d.id ~= d.hold or not booked then slot_finish(s, d.attempt_grave, r.state) end
   if booked and not s.k.index then slot_finish(s, d.attempt_grave, UNSEEN) end

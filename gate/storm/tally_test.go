@@ -2,6 +2,7 @@ package storm
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -12,6 +13,10 @@ func TestTwoRefusalsThatDifferByTheirIDAreTheSameAnswer(t *testing.T) {
 	a, b := problem(`{"status":409,"request_id":"one"}`), problem(`{"status":409,"request_id":"two"}`)
 	if string(twinBody(a)) != string(twinBody(b)) {
 		t.Errorf("%s and %s differ", twinBody(a), twinBody(b))
+	}
+	free := problem(`{"status":409,"retryable":true,"request_id":"one"}`)
+	if full := problem(`{"status":409,"retryable": false,"request_id":"two"}`); string(twinBody(free)) == string(free.Body) || !strings.Contains(string(twinBody(full)), `"status":409`) || strings.Contains(string(twinBody(full)), "retryable") {
+		t.Errorf("%s and %s", twinBody(free), twinBody(full))
 	}
 	other := problem(`{"status":422,"request_id":"one"}`)
 	if string(twinBody(a)) == string(twinBody(other)) {

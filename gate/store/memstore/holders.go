@@ -16,6 +16,9 @@ type holders struct {
 // left and the counters are not in doubt.
 func (q *question) offerHolders() {
 	left, known := q.slot.left(q.of)
+	if q.d.Truth != store.NoTruth && q.slot.truth.old(q.now+int64(q.d.Repeat), q.d.Hot) {
+		return // it would be stale before that
+	}
 	if q.d.Repeat > 0 && !q.d.Blind && known && left <= 0 && !q.slot.doubted(q.of) && !q.isDirty() {
 		q.got.Holders = holders{q.Store, q.slot.name}
 	}

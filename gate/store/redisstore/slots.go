@@ -221,6 +221,7 @@ func (s *Store) Change(ctx context.Context, q store.SlotQuery, c store.SlotChang
 		return store.Slot{}, err
 	}
 	slot := s.keysOf(q.Pool, q.Slot, q.Truth)
+	defer s.watches.fire(slot.State) // this process hears of it before its caller goes on
 	raw, err := s.runSlot(ctx, &call{op: "change", script: luascripts.SlotChange,
 		keys: slot.with(slot.Tombstone(s.nextCall())),
 		args: []any{q.Slot, life(q.Retain, 0, 0), flag(q.KeepUnknown), listedHolds, int(q.Truth), capacity, closed, opens, flag(c.Verify)},
@@ -236,6 +237,7 @@ func (s *Store) Release(ctx context.Context, q store.SlotQuery, hold string) (de
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	slot := s.keysOf(q.Pool, q.Slot, q.Truth)
+	defer s.watches.fire(slot.State)
 	// The script must be told the key of the subject's units in the pool, so the
 	// hold's subject is read first.
 	h, err := s.readHold(ctx, "release", q.Pool, q.Slot, hold)

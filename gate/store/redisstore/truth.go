@@ -46,6 +46,7 @@ func (s *Store) Apply(ctx context.Context, t *store.Reading) (store.Applied, err
 	}
 	q := t.Look.Query
 	at := placeOf(q, 0)
+	defer s.watches.fire(s.keys.Slot(q.Pool, q.Slot).State)
 	if err := s.enlist(ctx, at); err != nil {
 		return store.Applied{}, err
 	}

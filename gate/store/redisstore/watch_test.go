@@ -117,3 +117,28 @@ func TestWatchesAreForgotten(t *testing.T) {
 		t.Errorf("%d names are still watched", len(w.byName))
 	}
 }
+
+// What an operator did through this process its own watches have heard when the call
+// returns: the very next request must not be answered from before.
+func TestAnOperatorIsHeardAtOnce(t *testing.T) {
+	w := newWire(t)
+	d := booking(1)
+	w.decide(d, decision.Admitted)
+	q := store.SlotQuery{Pool: d.Pool, Slot: d.Slot, Capacity: d.Capacity, HoldTTL: d.HoldTTL, Retain: d.Retain}
+	two := int64(2)
+	for what, do := range map[string]func() error{
+		"change":  func() error { _, err := w.store.Change(t.Context(), q, store.SlotChange{Capacity: &two}); return err },
+		"release": func() error { _, err := w.store.Release(t.Context(), q, d.ID); return err },
+	} {
+		watch := w.store.WatchSlot(d.Pool, d.Slot)
+		if err := do(); err != nil {
+			t.Fatal(what, err)
+		}
+		select {
+		case <-watch.C():
+		default:
+			t.Errorf("%s: not heard", what)
+		}
+		watch.Close()
+	}
+}
