@@ -282,7 +282,7 @@ func TestAValueThatWasMovedDoesNotOpen(t *testing.T) {
 	}
 	state := s.keys.Slot("lessons", "one").State
 	first, second := strings.Split(field(state, "h:"+holds[0].ID), "|"), strings.Split(field(state, "h:"+holds[1].ID), "|")
-	second[9] = first[9]
+	second[10] = first[10]
 	do(t, client, "HSET", state, "h:"+holds[1].ID, strings.Join(second, "|"))
 	own, err := client.Get(ctx, record(holds[1])).Result()
 	if err != nil {
