@@ -13,9 +13,11 @@ import (
 const maxRejects = 4096
 
 // rejects are the slots of which this process says "sold out" by itself for a while
-// (pools.*.reject_cache). A request is told so only if the store would have: nothing was
-// left, the slot and the keys used on it know nothing of this request, and nothing has
-// come free since as far as the store has told. Safe for concurrent use.
+// (pools.*.reject_cache). A request is told so only if the store would have let nobody
+// like it in: nothing was left, the slot and the keys used on it know nothing of this
+// request, and nothing has come free since as far as the store has told. What the slot does
+// not know of is not asked: limits, and a key that was used on another slot. Safe for
+// concurrent use.
 type rejects struct {
 	mu     sync.RWMutex
 	bySlot map[slotName]*reject

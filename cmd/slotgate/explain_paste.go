@@ -31,10 +31,12 @@ func readRequestFile(name string, entry int, stdin io.Reader) (raw []byte, notes
 		return nil, nil, fmt.Errorf("%s is empty", name)
 	case trimmed[0] == '{':
 		return fromHAR(trimmed, entry)
-	case bytes.HasPrefix(trimmed, []byte("curl.exe ")), bytes.HasPrefix(trimmed, []byte("curl ^\"")):
-		return nil, nil, fmt.Errorf("%s has a curl line for Windows' cmd: copy it as cURL for bash", name)
-	case bytes.HasPrefix(trimmed, []byte("curl ")):
-		words, err := shellWords(string(trimmed))
+	case bytes.HasPrefix(trimmed, []byte("curl ")), bytes.HasPrefix(trimmed, []byte("curl.exe ")):
+		line := string(trimmed)
+		if bytes.Contains(trimmed, []byte(`^"`)) {
+			line = uncaret(line)
+		}
+		words, err := shellWords(line)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -163,6 +165,24 @@ func fromHAR(text []byte, entry int) (raw []byte, notes []string, err error) {
 	}
 	raw, err = c.bytes()
 	return raw, notes, err
+}
+
+// carets are those with which a browser writes a line for Windows' cmd: one stands before
+// whatever cmd would read, at the end of a line for its going on, and for a line's end that
+// is meant there are two.
+var carets = regexp.MustCompile(`\^(\r?\n\r?\n|\r?\n|.)`)
+
+// uncaret takes a line for cmd to one whose words are quoted alike.
+func uncaret(line string) string {
+	return carets.ReplaceAllStringFunc(line, func(escape string) string {
+		switch strings.Count(escape, "\n") {
+		case 2:
+			return "\n"
+		case 1:
+			return " "
+		}
+		return escape[1:]
+	})
 }
 
 // shellWords splits a command line as a POSIX shell does, without expanding anything:
