@@ -23,7 +23,7 @@ It goes through the same code as a request to a running gate.
   -X METHOD          the method: GET, or POST where there is a body
   -H 'NAME: VALUE'   a header field; repeatable. As with curl, a body is labelled
                      application/x-www-form-urlencoded unless a field says else
-  -d BODY, -d @FILE  the body
+  -d BODY, -d @FILE  the body; @- for standard input
   curl ...           a curl command line, pasted as it is
   --request FILE     a raw HTTP request, a HAR file or entry, or a curl command
                      line; - for standard input
@@ -45,11 +45,11 @@ func explainCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) in
 		return usageFault("explain", explainHelp, err, checkUnusable, stdout, stderr)
 	}
 	var flags configFlags
-	var shown curlRequest
+	shown := curlRequest{stdin: stdin}
 	set := newFlags("explain")
 	flags.register(set)
 	set.StringVar(&shown.method, "X", "", "")
-	set.Func("H", "", appendTo(&shown.headers))
+	set.Func("H", "", shown.addHeader)
 	set.Func("d", "", appendTo(&shown.data))
 	file := set.String("request", "", "")
 	entry := set.Int("entry", 1, "")
@@ -116,7 +116,7 @@ func explained(shown *curlRequest, operands, pasted []string, file string, entry
 	case file != "":
 		return readRequestFile(file, entry, stdin)
 	case pasted != nil:
-		shown = new(curlRequest)
+		shown = &curlRequest{stdin: stdin}
 		if err := shown.parse(pasted); err != nil {
 			return nil, nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"mime/multipart"
 	"net/url"
 	"os"
@@ -24,6 +25,7 @@ type curlRequest struct {
 	get     bool     // -G: data belongs to the query
 	head    bool
 	json    bool
+	stdin   io.Reader // what @- reads; nil: not known
 }
 
 // curlOptions are the options that curl has, by what Slotgate makes of them. Those that
@@ -125,7 +127,13 @@ func (c *curlRequest) setURL(text string) error {
 
 func (c *curlRequest) setMethod(text string) error { c.method = text; return nil }
 
-func (c *curlRequest) addHeader(text string) error { c.headers = append(c.headers, text); return nil }
+func (c *curlRequest) addHeader(text string) error {
+	if !strings.Contains(text, ":") && !strings.HasSuffix(text, ";") {
+		return fmt.Errorf("-H %q is no header field; write 'Name: value'", text)
+	}
+	c.headers = append(c.headers, text)
+	return nil
+}
 
 func (c *curlRequest) addData(text string) error { return c.add(text, false, false) }
 
@@ -143,7 +151,7 @@ func (c *curlRequest) addEncoded(text string) error {
 	if !found {
 		var file string
 		if name, file, found = strings.Cut(text, "@"); found {
-			read, err := os.ReadFile(file)
+			read, err := c.read(file)
 			if err != nil {
 				return err
 			}
@@ -177,6 +185,18 @@ func (c *curlRequest) setUser(text string) error {
 	return c.addHeader("Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(text)))
 }
 
+// read reads the file that an @ names; as with curl, - is the standard input.
+func (c *curlRequest) read(file string) ([]byte, error) {
+	switch {
+	case file != "-":
+		return os.ReadFile(file)
+	case c.stdin == nil:
+		return nil, errors.New("@- is the standard input of curl, which is not known here; write the body in the line")
+	default:
+		return io.ReadAll(c.stdin)
+	}
+}
+
 // body joins the data, and labels it as curl would.
 func (c *curlRequest) body() (body []byte, label string, err error) {
 	if len(c.forms) > 0 {
@@ -191,7 +211,7 @@ func (c *curlRequest) body() (body []byte, label string, err error) {
 			body = append(body, text...)
 			continue
 		}
-		read, err := os.ReadFile(file)
+		read, err := c.read(file)
 		if err != nil {
 			return nil, "", err
 		}
@@ -219,7 +239,7 @@ func (c *curlRequest) multipart() (body []byte, label string, err error) {
 			continue
 		}
 		file, _, _ = strings.Cut(file, ";")
-		read, err := os.ReadFile(file)
+		read, err := c.read(file)
 		if err != nil {
 			return nil, "", err
 		}

@@ -111,6 +111,9 @@ func poolLayers(rule *rules.Rule, facts *explainedFacts) []explainedLayer {
 	default:
 		add("units", "takes %d %s of what truth says is left; not enough: 409 sold-out", facts.Units, count)
 	}
+	if idem := rule.Idempotency; p.RejectCache > 0 && (idem == nil || facts.Key == "" || p.Retain >= keyTime(idem, facts)) {
+		add("reject cache", "sold-out is told again for up to %s without asking the store, to whoever has nothing in the slot", rules.FormatDuration(p.RejectCache))
+	}
 	if l := rule.Limits.Slot; l != nil {
 		add("slot limit", "%v, burst %d, all gates together; beyond: 429", l.Rate, l.Burst)
 	}

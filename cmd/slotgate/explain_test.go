@@ -41,6 +41,8 @@ func TestCurlLinesBecomeTheRequestsThatCurlSends(t *testing.T) {
 		`curl a -d @none`: "none",
 		`curl ftp://a`:    "neither http nor https",
 		`curl a -F x`:     "name=content",
+		`curl a -H Host`:  "'Name: value'",
+		`curl a -d @-`:    "write the body in the line",
 	} {
 		words, _ := shellWords(line)
 		var c curlRequest

@@ -36,6 +36,7 @@ type reloader struct {
 
 	mu     sync.Mutex
 	config *rules.Config // in effect
+	loaded os.FileInfo   // of the file when it was last read
 }
 
 // reload reads the file and puts it into effect. Whatever comes of that, the access log
@@ -71,6 +72,7 @@ func (r *reloader) apply() (done admin.Reloaded, err error) {
 	if r.flags == nil {
 		return done, errNoFile
 	}
+	r.loaded, _ = os.Stat(r.flags.file) // before it is read: what changes meanwhile is read again
 	config, faults, err := r.flags.load()
 	if err != nil {
 		return done, err
@@ -177,8 +179,12 @@ func (r *reloader) watch(ctx context.Context) {
 	}
 	tick := time.NewTicker(fileCheck)
 	defer tick.Stop()
-	loaded, _ := os.Stat(r.flags.file)
-	last := loaded
+	r.mu.Lock()
+	if r.loaded == nil {
+		r.loaded, _ = os.Stat(r.flags.file)
+	}
+	last, gone := r.loaded, false
+	r.mu.Unlock()
 	for {
 		select {
 		case <-ctx.Done():
@@ -186,15 +192,26 @@ func (r *reloader) watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		now, err := os.Stat(r.flags.file)
-		if err != nil {
-			continue // between two of them, or gone: what is in effect stays
+		if err != nil && last == nil && !gone { // and not only between two of them
+			r.service.log.Warn("the configuration file is gone, what it said stays in effect", "error", err)
+			gone = true
 		}
-		if !sameFile(now, loaded) && sameFile(now, last) {
-			loaded = now
-			_, _ = r.reload(fmt.Sprintf("%s has changed", r.flags.file))
+		if err == nil {
+			gone = false
+			if sameFile(now, last) && !r.hasRead(now) {
+				_, _ = r.reload(fmt.Sprintf("%s has changed", r.flags.file))
+			}
 		}
 		last = now
 	}
+}
+
+// hasRead reports that the file was like this when it was last read, whoever asked for
+// that.
+func (r *reloader) hasRead(now os.FileInfo) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return sameFile(now, r.loaded)
 }
 
 func sameFile(a, b os.FileInfo) bool {

@@ -203,6 +203,30 @@ func TestReloadOnSignalAndOnChangeOfTheFile(t *testing.T) {
 	}
 }
 
+// What one way of asking has read, the watch of the file does not read once more.
+func TestAFileIsReadOnceAndMissedWhenItIsGone(t *testing.T) {
+	backend := createdBackend(t)
+	r := startReloadable(t, backend)
+	r.write("BACKEND", backend, "capacity: 1", "capacity: 2")
+	if status, body := r.post(); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	looked := "the configuration file is gone"
+	for range 2 {
+		if err := os.Remove(r.file); err != nil {
+			t.Fatal(err)
+		}
+		r.log.waitFor(t, looked) // the watch has looked at what was there, and at nothing
+		r.write("BACKEND", backend, "capacity: 1", "capacity: 3")
+		r.log.waitFor(t, "configuration reloaded")
+	}
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	if n := strings.Count(r.log.text.String(), "has changed"); n != 2 {
+		t.Errorf("the watch reloaded %d times, want 2:\n%s", n, r.log.text.String())
+	}
+}
+
 func TestSwitchedModeSurvivesAReloadUntilTheFileSaysElse(t *testing.T) {
 	backend := createdBackend(t)
 	r := startReloadable(t, backend)
