@@ -49,7 +49,7 @@ func (r *reloader) reload(why string) (admin.Reloaded, error) {
 		log.Error("log.access: not opened again, it goes on in the file it has", "error", err)
 	}
 	done, err := r.apply()
-	r.service.metrics.Reloaded(err)
+	r.service.metrics.Reloaded(done, err)
 	if err != nil {
 		log.Error("configuration not reloaded, the last good one stays in effect", "why", why, "error", err)
 		return done, err

@@ -146,6 +146,9 @@ func TestReloadChangesWhatFollows(t *testing.T) {
 	if status, _ := r.book(t, "7", "eve"); status != http.StatusCreated {
 		t.Errorf("status %d", status)
 	}
+	if s := r.get("/v1/status"); !strings.Contains(s, `"server.drain: 15s → 3s"]`) {
+		t.Errorf("status %s", s)
+	}
 	if metrics := r.get("/metrics"); !strings.Contains(metrics, "slotgate_config_reload_success 1") {
 		t.Error("the gauge did not rise")
 	}

@@ -15,13 +15,15 @@ type Reloaded struct {
 
 // lastReload is how the last reload went; the zero one: there was none.
 type lastReload struct {
-	at  time.Time
-	err error
+	at   time.Time
+	done Reloaded
+	err  error
 }
 
-// Reloaded notes how a reload went: err says why the last good configuration stays.
-func (m *Metrics) Reloaded(err error) {
-	m.lastReload.Store(&lastReload{at: time.Now(), err: err})
+// Reloaded notes how a reload went: what it did, or err, why the last good configuration
+// stays.
+func (m *Metrics) Reloaded(done Reloaded, err error) {
+	m.lastReload.Store(&lastReload{at: time.Now(), done: done, err: err})
 	if err != nil {
 		m.reload.Set(0)
 	} else {
@@ -31,18 +33,21 @@ func (m *Metrics) Reloaded(err error) {
 
 // reloadView is null in the status before the first reload.
 type reloadView struct {
-	At      time.Time `json:"at"`
-	Success bool      `json:"success"`
-	Error   string    `json:"error"`
+	At          time.Time `json:"at"`
+	Success     bool      `json:"success"`
+	Error       string    `json:"error"`
+	NeedRestart []string  `json:"need_restart"`
 }
 
 func viewReload(last *lastReload) *reloadView {
 	if last == nil {
 		return nil
 	}
-	view := &reloadView{At: last.at.UTC(), Success: last.err == nil}
+	view := &reloadView{At: last.at.UTC(), Success: last.err == nil, NeedRestart: []string{}}
 	if last.err != nil {
 		view.Error = last.err.Error()
+	} else if last.done.NeedRestart != nil {
+		view.NeedRestart = last.done.NeedRestart
 	}
 	return view
 }
