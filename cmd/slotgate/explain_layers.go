@@ -111,8 +111,8 @@ func poolLayers(rule *rules.Rule, facts *explainedFacts) []explainedLayer {
 	default:
 		add("units", "takes %d %s of what truth says is left; not enough: 409 sold-out", facts.Units, count)
 	}
-	if idem := rule.Idempotency; p.RejectCache > 0 && (idem == nil || facts.Key == "" || p.Retain >= keyTime(idem, facts)) {
-		add("reject cache", "sold-out is told again for up to %s without asking the store, to whoever has nothing in the slot", rules.FormatDuration(p.RejectCache))
+	if cache := repeated(rule, facts); cache > 0 {
+		add("reject cache", "sold-out is told again for up to %s without asking the store, to whoever has nothing in the slot", rules.FormatDuration(cache))
 	}
 	if l := rule.Limits.Slot; l != nil {
 		add("slot limit", "%v, burst %d, all gates together; beyond: 429", l.Rate, l.Burst)
@@ -121,6 +121,19 @@ func poolLayers(rule *rules.Rule, facts *explainedFacts) []explainedLayer {
 		add("in flight", "%d of a slot at the backend at once; others wait up to %s, then 503 busy", p.MaxInflight, rules.FormatDuration(p.Queue.Wait))
 	}
 	return list
+}
+
+// repeated is for how long a sold-out is repeated: not where a slot does not know enough of
+// a request, and no longer than what it rests on.
+func repeated(rule *rules.Rule, facts *explainedFacts) time.Duration {
+	p, idem := rule.Pool, rule.Idempotency
+	if p.MaxPerSubject > 0 || idem != nil && facts.Key != "" && p.Retain < keyTime(idem, facts) {
+		return 0
+	}
+	if t := p.Capacity.Truth; t != nil {
+		return min(p.RejectCache, t.Hot/2)
+	}
+	return p.RejectCache
 }
 
 func holdLayer(rule *rules.Rule) string {
