@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slotgate/slotgate/gate/deadline"
 )
 
 // listener hands out tracked connections, and refuses those over the limit.
@@ -36,7 +38,7 @@ func (l *listener) Accept() (net.Conn, error) {
 
 // conn is a client's connection, below TLS where there is any.
 type conn struct {
-	net.Conn
+	*deadline.Conn
 	server *Server
 	heard  atomic.Bool // a byte has been read
 	// linger: the client may still be sending; closing at once would make its
@@ -59,7 +61,7 @@ type conn struct {
 }
 
 func newConn(nc net.Conn, s *Server) *conn {
-	c := &conn{Conn: nc, server: s, peer: clientAddr(nc.RemoteAddr())}
+	c := &conn{Conn: deadline.New(nc), server: s, peer: clientAddr(nc.RemoteAddr())}
 	c.hasGone = c.gone
 	if sc, ok := nc.(syscall.Conn); ok {
 		if socket, err := sc.SyscallConn(); err == nil {

@@ -146,7 +146,7 @@ func abort(nc net.Conn) {
 	if c == nil {
 		return
 	}
-	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+	if tcp, ok := c.Conn.Conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
 }

@@ -148,9 +148,6 @@ func closeWrite(nc net.Conn) error {
 	if h, ok := nc.(interface{ UnsafeConn() net.Conn }); ok {
 		nc = h.UnsafeConn()
 	}
-	if c, ok := nc.(*conn); ok {
-		nc = c.Conn
-	}
 	if half, ok := nc.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}

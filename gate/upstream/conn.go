@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slotgate/slotgate/gate/deadline"
 )
 
 // conn is one connection to the backend. It is used by one exchange at a time.
@@ -29,11 +31,11 @@ type conn struct {
 	byte1  [1]byte
 }
 
-// dial connects until the deadline, at most for connect_timeout, TLS handshake
+// dial connects until the latest time, at most for connect_timeout, TLS handshake
 // included. A name is resolved each time, and of several addresses, IPv6 and IPv4,
 // the first that accepts is taken (RFC 8305).
-func (c *Client) dial(deadline time.Time) (*conn, error) {
-	ctx, cancel := context.WithDeadline(context.Background(), earlier(deadline, time.Now().Add(c.connect)))
+func (c *Client) dial(latest time.Time) (*conn, error) {
+	ctx, cancel := context.WithDeadline(context.Background(), earlier(latest, time.Now().Add(c.connect)))
 	defer cancel()
 	nc, err := c.dialer.DialContext(ctx, c.target.network, c.target.address)
 	if err != nil {
@@ -49,6 +51,7 @@ func (c *Client) dial(deadline time.Time) (*conn, error) {
 		_ = nc.Close()
 		return nil, fmt.Errorf("connect to the backend: %w", err)
 	}
+	nc = deadline.New(nc)
 	if c.target.tls != nil {
 		secure := tls.Client(nc, c.target.tls)
 		if err := secure.HandshakeContext(ctx); err != nil {
