@@ -35,17 +35,17 @@ func (j *journey) admit() (*grant, *Reply) {
 	wait := newPatience(j)
 	defer wait.close()
 	if !j.gate.back.Ready() {
-		if reply := j.goOn(&d, wait, errAway); reply != nil {
+		if reply := j.goOn(d, wait, errAway); reply != nil {
 			return nil, reply
 		}
-	} else if err := j.findHold(&d); err != nil {
-		if reply := j.goOn(&d, wait, err); reply != nil {
+	} else if err := j.findHold(d); err != nil {
+		if reply := j.goOn(d, wait, err); reply != nil {
 			return nil, reply
 		}
 	} else if d.Pool == "" && !j.dedupedOrLimited() {
 		return nil, j.forwardUnheld()
 	}
-	soldOut, listening := j.repeatReject(&d)
+	soldOut, listening := j.repeatReject(d)
 	if soldOut != nil {
 		return nil, soldOut
 	}
@@ -58,16 +58,17 @@ func (j *journey) admit() (*grant, *Reply) {
 			d.Line = true // told if it is a replay or a twin; takes nothing
 		}
 		asked, run := time.Now(), j.gate.back.Run()
-		decided, err := j.ask(&d)
+		decided, err := j.ask(d)
 		if err != nil {
-			if reply := j.goOn(&d, wait, err); reply != nil {
+			if reply := j.goOn(d, wait, err); reply != nil {
 				return nil, reply
 			}
 			continue
 		}
 		switch decided.Verdict {
 		case decision.Admitted:
-			g := &grant{decide: d, decided: decided, usableUntil: asked.Add(d.Lease - j.route.timeout - j.route.settleTime)}
+			g := &j.grant
+			*g = grant{decide: *d, decided: decided, usableUntil: asked.Add(d.Lease - j.route.timeout - j.route.settleTime)}
 			if j.outage == nil && d.Pool != "" && d.Action == store.Book {
 				query, _ := j.book.query(d.Pool, d.Slot)
 				g.running = j.gate.back.Admitted(run, query, j.forced(g))
@@ -93,16 +94,16 @@ func (j *journey) admit() (*grant, *Reply) {
 			return nil, j.replay(&decided, wait.mayReplay)
 
 		case decision.Twin:
-			if !wait.forOwner(&d, &decided) {
+			if !wait.forOwner(d, &decided) {
 				return nil, j.refuseVerdict(&decided)
 			}
 		case decision.SubjectBusy:
-			if !wait.forSubject(&d, &decided) {
+			if !wait.forSubject(d, &decided) {
 				return nil, j.refuseVerdict(&decided)
 			}
 		case decision.Load:
-			if err := j.load(&d); err != nil {
-				if reply := j.goOn(&d, wait, err); reply != nil {
+			if err := j.load(d); err != nil {
+				if reply := j.goOn(d, wait, err); reply != nil {
 					return nil, reply
 				}
 			} else if d.Pool == "" && !j.dedupedOrLimited() {
@@ -113,14 +114,14 @@ func (j *journey) admit() (*grant, *Reply) {
 				return nil, j.refuseVerdict(&decided)
 			}
 			if over := j.overLimits(); d.Line && over > 0 {
-				return nil, j.notPassed(&grant{decide: d, decided: store.Decided{Hold: d.ID}}, over)
+				return nil, j.notPassed(&grant{decide: *d, decided: store.Decided{Hold: d.ID}}, over)
 			}
-			if !wait.forRoom(&d) {
+			if !wait.forRoom(d) {
 				return nil, j.refuseVerdict(&decided)
 			}
 		default:
 			if listening != nil && decided.Holders != nil && j.outage == nil {
-				listening.keep(&d, &decided, asked, j.book, run)
+				listening.keep(d, &decided, asked, j.book, run)
 			}
 			return nil, j.refuseVerdict(&decided)
 		}
@@ -146,13 +147,14 @@ func (j *journey) ask(d *store.Decide) (store.Decided, error) {
 }
 
 // question fills in what is particular to this request.
-func (j *journey) question() store.Decide {
-	d := j.route.decide
+func (j *journey) question() *store.Decide {
+	d := &j.asked
+	*d = j.route.decide
 	d.ID = rand.Text()
 	d.Slot, d.Subject, d.Units = j.facts.Slot, j.facts.Subject, j.facts.Units
 	d.Group, d.Partition, d.Key = j.facts.Group, j.facts.Partition, j.facts.Key
 	d.Scope, d.Fingerprint = j.facts.Scope, j.facts.Fingerprint
-	j.keyed(&d)
+	j.keyed(d)
 	d.Client = j.facts.Client
 	d.Charged = len(j.limits) > 0 // decided before, and too late to be used
 	if j.route.waits {

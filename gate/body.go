@@ -24,12 +24,19 @@ func (j *journey) readBody() *Reply {
 		return nil
 	}
 	body, err := j.req.ReadBody()
+	if err != nil {
+		return j.refuseBody(err)
+	}
+	if j.req.Body = body; body == nil {
+		j.req.Body = []byte{} // read, and empty
+	}
+	return nil
+}
+
+// refuseBody is the answer to a request whose body did not come.
+func (j *journey) refuseBody(err error) *Reply {
 	var refusal *rules.Refusal
 	switch {
-	case err == nil:
-		if j.req.Body = body; body == nil {
-			j.req.Body = []byte{} // read, and empty
-		}
 	case errors.As(err, &refusal):
 		return j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0)
 	case errors.Is(err, ErrOverloaded):
@@ -38,10 +45,8 @@ func (j *journey) readBody() *Reply {
 		return j.refuseSlow()
 	case errors.Is(err, ErrBadBody):
 		return j.refuse(decision.DecisionUnidentified, "The body is not what its framing announces.", 0)
-	default:
-		return j.refuse(decision.DecisionUnidentified, "The request body did not arrive whole.", 0)
 	}
-	return nil
+	return j.refuse(decision.DecisionUnidentified, "The request body did not arrive whole.", 0)
 }
 
 // refuseSlow is the answer to a request of which not all came in time. It never said

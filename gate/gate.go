@@ -197,18 +197,27 @@ type journey struct {
 	outage    *outage // nil: the store decides
 	shadow    bool    // it only looks on
 	trace     Trace   // nil: nobody traces
+
+	asked store.Decide // what question makes
+	grant grant        // what admit makes
 }
+
+var journeys = sync.Pool{New: func() any { return new(journey) }}
 
 // Serve is the journey of a request that Route found a rule for; it is called once for
 // each such request.
 func (g *Gate) Serve(req *Request, m rules.Match) *Reply {
 	book := req.under
 	defer book.end()
-	j := &journey{gate: g, book: book, route: book.routes[m.Rule.Index], req: req, match: m, began: time.Now()}
+	j := journeys.Get().(*journey)
+	j.gate, j.book, j.route, j.req, j.match, j.began = g, book, book.routes[m.Rule.Index], req, m, time.Now()
 	j.beginTrace()
 	reply := j.run()
 	j.issue(reply)
-	return j.count(reply)
+	j.count(reply)
+	*j = journey{} // not after a panic, when somebody may still look at it
+	journeys.Put(j)
+	return reply
 }
 
 func (j *journey) run() *Reply {

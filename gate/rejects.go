@@ -141,8 +141,8 @@ func (r *rejects) find(d *store.Decide, book *rulebook, run int64) *reject {
 }
 
 // decided is what the store would say again.
-func (r *reject) decided() *store.Decided {
-	again := &store.Decided{Verdict: decision.SoldOut}
+func (r *reject) decided() store.Decided {
+	again := store.Decided{Verdict: decision.SoldOut}
 	if !r.changes.IsZero() {
 		again.RetryAfter = max(time.Until(r.changes), time.Millisecond)
 	}
@@ -160,7 +160,8 @@ func (j *journey) repeatReject(d *store.Decide) (*Reply, *reject) {
 	rejects := j.gate.rejects
 	if known := rejects.find(d, j.book, j.gate.back.Run()); known != nil {
 		j.gate.meter.Repeated(d.Pool)
-		return j.refuseVerdict(known.decided()), nil
+		again := known.decided()
+		return j.refuseVerdict(&again), nil
 	}
 	listening := rejects.listen(j.gate.store, slotName{d.Pool, d.Slot})
 	if listening != nil {

@@ -36,7 +36,7 @@ func (s *Shadow) decide(body []byte, fault error) decision.Decision {
 	}
 	if reply := j.ruleLimit(); reply != nil {
 		d := j.question()
-		s.grant = unseen(&d)
+		s.grant = unseen(d)
 		return reply.Decision
 	}
 	if j.route.decide.Pool == "" && !j.dedupedOrLimited() {
@@ -72,7 +72,7 @@ func (s *Shadow) withoutKey() {
 	}
 	s.j.facts = facts
 	d := s.j.question()
-	s.grant = unseen(&d)
+	s.grant = unseen(d)
 }
 
 // ask is journey.admit for a request that does not wait.
@@ -82,12 +82,12 @@ func (s *Shadow) ask() decision.Decision {
 	d.Wait, d.Line = 0, false
 	wait := newPatience(j) // waits for nothing, so there is nothing to close
 	if !j.gate.back.Ready() {
-		if reply := j.goOn(&d, wait, errAway); reply != nil {
-			return s.refused(&d, decision.NoVerdict, reply)
+		if reply := j.goOn(d, wait, errAway); reply != nil {
+			return s.refused(d, decision.NoVerdict, reply)
 		}
-	} else if err := j.findHold(&d); err != nil {
-		if reply := j.goOn(&d, wait, err); reply != nil {
-			return s.refused(&d, decision.NoVerdict, reply)
+	} else if err := j.findHold(d); err != nil {
+		if reply := j.goOn(d, wait, err); reply != nil {
+			return s.refused(d, decision.NoVerdict, reply)
 		}
 	}
 	if d.Blind || d.Pool == "" && !j.dedupedOrLimited() {
@@ -97,16 +97,16 @@ func (s *Shadow) ask() decision.Decision {
 		over := j.overLimits()
 		d.Line = d.Line || over > 0 // told what it is, takes nothing
 		run := j.gate.back.Run()
-		decided, err := j.ask(&d)
+		decided, err := j.ask(d)
 		if err != nil {
-			if reply := j.goOn(&d, wait, err); reply != nil {
-				return s.refused(&d, decision.NoVerdict, reply)
+			if reply := j.goOn(d, wait, err); reply != nil {
+				return s.refused(d, decision.NoVerdict, reply)
 			}
 			continue
 		}
 		switch decided.Verdict {
 		case decision.Admitted:
-			s.grant, s.held = &grant{decide: d, decided: decided}, true
+			s.grant, s.held = &grant{decide: *d, decided: decided}, true
 			if j.outage != nil {
 				leave, _, ok := j.route.passthrough.Enter(j.facts.Slot)
 				if s.leave = leave; !ok {
@@ -128,17 +128,17 @@ func (s *Shadow) ask() decision.Decision {
 		case decision.NoRoom:
 			switch {
 			case over > 0:
-				return s.refused(&d, decided.Verdict, j.refuse(decision.DecisionStoreDown, "", 0))
+				return s.refused(d, decided.Verdict, j.refuse(decision.DecisionStoreDown, "", 0))
 			case d.Line || d.Action != store.Book || d.MaxInflight == 0:
-				s.grant = unseen(&d) // admitted once there is room, or the look has been
+				s.grant = unseen(d) // admitted once there is room, or the look has been
 				return decision.DecisionAdmitted
-			case !s.standInLine(&d):
-				return s.refused(&d, decided.Verdict, j.refuseVerdict(&decided))
+			case !s.standInLine(d):
+				return s.refused(d, decided.Verdict, j.refuseVerdict(&decided))
 			}
 			d.MaxInflight = 0
 
 		case decision.Answered, decision.Replay:
-			return s.refused(&d, decided.Verdict, j.replay(&decided, false))
+			return s.refused(d, decided.Verdict, j.replay(&decided, false))
 
 		case decision.Twin, decision.SubjectBusy:
 			reply := j.refuseVerdict(&decided)
@@ -148,10 +148,10 @@ func (s *Shadow) ask() decision.Decision {
 					reply.Decision = decision.DecisionReplayed
 				}
 			}
-			return s.refused(&d, decided.Verdict, reply)
+			return s.refused(d, decided.Verdict, reply)
 
 		default:
-			return s.refused(&d, decided.Verdict, j.refuseVerdict(&decided))
+			return s.refused(d, decided.Verdict, j.refuseVerdict(&decided))
 		}
 	}
 }

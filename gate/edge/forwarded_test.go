@@ -46,7 +46,7 @@ func TestForwarded(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var got *gate.Request
 			f := start(t, "", &testGate{serve: func(r *gate.Request) *gate.Reply {
-				got = r
+				got = copied(r)
 				return own(decision.DecisionSoldOut)
 			}}, func(c *rules.ServerConfig) {
 				for _, prefix := range strings.Fields(test.trusted) {

@@ -21,16 +21,22 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 type received struct {
 	head    head
 	request gate.Request
-	body    requestBody // where there is one
+	body    requestBody            // where there is one
+	readAll func() ([]byte, error) // that of body, bound once
+	over    bool                   // nobody looks at the request any more
 }
 
-var receiveds = sync.Pool{New: func() any { return new(received) }}
+var receiveds = sync.Pool{New: func() any {
+	r := new(received)
+	r.readAll = r.body.readAll
+	return r
+}}
 
-// free gives the memory back where it is certain that nobody looks at the request any
-// more: it had no body and no shadow, and its answer is complete.
-func (r *received) free(ctx *fasthttp.RequestCtx) {
-	if r.head.length == 0 && r.request.Shadow == nil && !ctx.Response.IsBodyStream() && !ctx.Hijacked() {
-		*r = received{}
+// end ends the body, and gives the memory back where that is safe.
+func (r *received) end() {
+	r.body.done()
+	if r.over {
+		*r = received{readAll: r.readAll}
 		receiveds.Put(r)
 	}
 }
@@ -42,6 +48,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 	defer line.end(ctx)
 	defer s.recoverFrom(ctx)
 	r := receiveds.Get().(*received)
+	defer r.end()
 	in, req := &r.head, &r.request
 	refused := in.read(&ctx.Request.Header)
 	if refused == nil && s.config.ForwardPath == "normalized" {
@@ -59,8 +66,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 		req.ReadBody = readNothing
 	} else {
 		r.body = requestBody{server: s, ctx: ctx, conn: ctx.Conn(), length: in.length, announced: in.trailers, await: await}
-		defer r.body.done()
-		req.ReadBody = r.body.readAll
+		req.ReadBody = r.readAll
 		req.BodyHeld = await != nil && in.length <= int64(s.config.MaxBody)
 	}
 	if last {
@@ -76,6 +82,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 	case match.Rule != nil:
 		// What the client does meanwhile does not end it.
 		s.writeReply(ctx, req, s.gate.Serve(req, match))
+		r.over = true // the gate keeps nothing of it, and the answer is not of it
 	case !off && s.config.Unmatched == "reject":
 		s.writeOwn(ctx, notFound(req))
 	case !validEscapes(in.path):
@@ -84,7 +91,8 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 	default:
 		s.pass(ctx, r)
 		line.reply(req.Shadow.Reply())
-		r.free(ctx)
+		// A body, or a shadow, may still be looked at while the answer is on its way.
+		r.over = in.length == 0 && req.Shadow == nil && !ctx.Response.IsBodyStream() && !ctx.Hijacked()
 	}
 }
 

@@ -25,7 +25,7 @@ func TestWhoComesByHTTPS(t *testing.T) {
 	} {
 		var got *gate.Request
 		f := start(t, "", &testGate{serve: func(r *gate.Request) *gate.Reply {
-			got = r
+			got = copied(r)
 			return own(decision.DecisionSoldOut)
 		}}, func(c *rules.ServerConfig) {
 			if row.trusted != "" {
@@ -40,7 +40,7 @@ func TestWhoComesByHTTPS(t *testing.T) {
 	files, trusting := testTLS(t)
 	var got *gate.Request
 	f := start(t, "", &testGate{serve: func(r *gate.Request) *gate.Reply {
-		got = r
+		got = copied(r)
 		return own(decision.DecisionSoldOut)
 	}}, func(c *rules.ServerConfig) { c.TLS = files })
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: trusting}}

@@ -79,7 +79,7 @@ func TestFieldsOfARequest(t *testing.T) {
 func TestRequestID(t *testing.T) {
 	var got *gate.Request
 	f := start(t, echo(t).URL, &testGate{serve: func(r *gate.Request) *gate.Reply {
-		got = r
+		got = copied(r)
 		return own(decision.DecisionSoldOut)
 	}})
 	for _, test := range []struct{ sent, want string }{

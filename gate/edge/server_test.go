@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,6 +61,13 @@ func (g *testGate) Route(r *gate.Request) (rules.Match, bool, *gate.Reply) {
 }
 
 func (g *testGate) Serve(r *gate.Request, _ rules.Match) *gate.Reply { return g.serve(r) }
+
+// copied is a request for a test to look at when it has its answer.
+func copied(r *gate.Request) *gate.Request {
+	c := *r
+	c.Header = slices.Clone(r.Header)
+	return &c
+}
 
 // kinds counts refusals, and knows the tunnels.
 type kinds struct {

@@ -33,6 +33,7 @@ type Store interface {
 	Truth
 
 	// Decide is one atomic step before forwarding. See the package documentation.
+	// It keeps nothing of d but the texts in it.
 	Decide(ctx context.Context, d *Decide) (Decided, error)
 	// Settle is one atomic step after forwarding.
 	Settle(ctx context.Context, s *Settle) (Settled, error)
