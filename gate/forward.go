@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slotgate/slotgate/gate/decision"
@@ -41,7 +42,7 @@ func (j *journey) forward(g *grant) (*Reply, rules.Outcome) {
 			continue
 		}
 		if outcome == rules.Booked || outcome == rules.Duplicate {
-			g.reference = rule.ExtractReference(&answer.Response)
+			g.reference = strings.Clone(rule.ExtractReference(&answer.Response)) // which may be part of the answer
 		}
 		return j.answered(g, answer, outcome), outcome
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -261,7 +262,28 @@ func (j *journey) extract() *Reply {
 	if refusal != nil {
 		return j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0)
 	}
+	detach(&j.facts)
 	return nil
+}
+
+// detach gives the texts of f memory of their own, all one piece. Read in place, each of
+// them would keep the whole head of its request for as long as it is remembered.
+func detach(f *rules.Facts) {
+	texts := [...]*string{&f.Slot, &f.Subject, &f.HoldRef, &f.Key, &f.Partition, &f.Scope}
+	size := 0
+	for _, text := range texts {
+		size += len(*text)
+	}
+	var all strings.Builder
+	all.Grow(size)
+	for _, text := range texts {
+		all.WriteString(*text)
+	}
+	rest := all.String()
+	for _, text := range texts {
+		n := len(*text)
+		*text, rest = rest[:n], rest[n:]
+	}
 }
 
 // ruleLimit is the limit of the rule in this process, before any store call.

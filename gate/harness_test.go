@@ -205,7 +205,7 @@ func (b *backend) count() int {
 
 func (b *backend) Forward(f *Forward) (*BackendAnswer, error) {
 	b.mu.Lock()
-	b.seen = append(b.seen, f.Request.Path)
+	b.seen = append(b.seen, strings.Clone(f.Request.Path))
 	n, reply := len(b.seen), b.reply
 	b.mu.Unlock()
 	if reply == nil {
