@@ -20,21 +20,17 @@ type buffer struct {
 	b      []byte
 	budget Budget
 	taken  int64
-	free   func() // bound once
 }
 
 var buffers = sync.Pool{New: func() any { return &buffer{} }}
 
-// readAll reads a body of at most limit bytes. The caller calls free when it is
-// done with the bytes.
+// readAll reads a body of at most limit bytes. The caller calls release when it
+// is done with the bytes.
 func (c *Client) readAll(b *body, framing, limit int64) (*buffer, error) {
 	if framing > limit {
 		return nil, fmt.Errorf("the backend's answer is %d bytes long, more than the %d that are kept", framing, limit)
 	}
 	buf := buffers.Get().(*buffer)
-	if buf.free == nil {
-		buf.free = buf.release
-	}
 	buf.budget, buf.b = c.budget, buf.b[:0]
 	if err := buf.fill(b, framing, limit); err != nil {
 		buf.release()

@@ -17,12 +17,17 @@ var _ gate.Backend = (*Client)(nil)
 // gate.Backend.
 func (c *Client) Forward(f *gate.Forward) (*gate.BackendAnswer, error) {
 	began := time.Now()
-	e := &forwarding{exchange: exchange{client: c, pool: c.gated}}
+	e := forwardings.Get().(*forwarding)
+	e.client, e.pool = c, c.gated
+	if e.free == nil {
+		e.free = e.release
+	}
 	err := c.tryForward(e, f, began)
 	if c.observe != nil {
 		c.observe(Exchange{Gated: true, Reused: e.reused, Took: time.Since(began), Err: err})
 	}
 	if err != nil {
+		e.release()
 		return nil, err
 	}
 	return &e.result, nil
@@ -85,8 +90,21 @@ func (e *exchange) end(reusable bool) {
 type forwarding struct {
 	exchange
 	answer answer
-	body   body // of the answer
+	body   body    // of the answer
+	whole  *buffer // what was read of body; nil: nothing
 	result gate.BackendAnswer
+	free   func() // that of release, bound once
+}
+
+var forwardings = sync.Pool{New: func() any { return new(forwarding) }}
+
+// release gives the memory back, that of the result too.
+func (e *forwarding) release() {
+	if e.whole != nil {
+		e.whole.release()
+	}
+	*e = forwarding{free: e.free}
+	forwardings.Put(e)
 }
 
 func (e *forwarding) forward(f *gate.Forward, now time.Time) error {
@@ -98,22 +116,23 @@ func (e *forwarding) forward(f *gate.Forward, now time.Time) error {
 		e.end(false)
 		return &gate.BackendError{Failure: gate.NotConnected, Err: errTooLate}
 	}
-	body, err := e.send(f, now.Add(f.Timeout))
+	whole, err := e.send(f, now.Add(f.Timeout))
 	if err != nil {
 		e.end(false)
 		return e.failure(err)
 	}
 	e.end(!e.answer.closes)
+	e.whole = whole
 	e.result = gate.BackendAnswer{
-		Response: rules.Response{Status: e.answer.status, Header: EndToEnd(e.answer.fields), Body: body.b},
-		Release:  body.free,
+		Response: rules.Response{Status: e.answer.status, Header: EndToEnd(e.answer.fields), Body: whole.b},
+		Release:  e.free,
 	}
 	return nil
 }
 
 // send writes a request with a complete body and reads its whole answer. A backend
 // that answers, and closes, before it has read everything has answered.
-func (e *forwarding) send(f *gate.Forward, deadline time.Time) (body *buffer, err error) {
+func (e *forwarding) send(f *gate.Forward, deadline time.Time) (whole *buffer, err error) {
 	if err := e.conn.SetDeadline(deadline); err != nil {
 		return nil, err
 	}
@@ -128,19 +147,19 @@ func (e *forwarding) send(f *gate.Forward, deadline time.Time) (body *buffer, er
 		_ = e.conn.SetReadDeadline(longAgo) // whatever comes now is no answer
 	}
 	if early != nil {
-		body, err = early.wait()
+		whole, err = early.wait()
 	} else {
-		body, err = e.readWhole(r.Method, f.Limit)
+		whole, err = e.readWhole(r.Method, f.Limit)
 	}
 	switch {
 	case err != nil:
 		return nil, err
 	case wrote != nil && e.sent == 0:
-		body.free()
+		whole.release()
 		return nil, wrote
 	}
 	e.answer.closes = e.answer.closes || wrote != nil
-	return body, nil
+	return whole, nil
 }
 
 // readWhole reads the answer into memory. It closes also where something follows it on
