@@ -45,6 +45,7 @@ type Metrics struct {
 
 	byRule sync.Map // name → *ruleSeries
 	byOp   sync.Map // name → prometheus.Observer
+	byPool sync.Map // name → prometheus.Counter, of repeated
 }
 
 var (
@@ -123,7 +124,13 @@ func (m *Metrics) Outcome(rule string, o rules.Outcome, took time.Duration) {
 }
 
 // Repeated implements gate.Meter.
-func (m *Metrics) Repeated(pool string) { m.repeated.WithLabelValues(pool).Inc() }
+func (m *Metrics) Repeated(pool string) {
+	counter, ok := m.byPool.Load(pool)
+	if !ok {
+		counter, _ = m.byPool.LoadOrStore(pool, m.repeated.WithLabelValues(pool))
+	}
+	counter.(prometheus.Counter).Inc()
+}
 
 // Oversold implements gate.Meter.
 func (m *Metrics) Oversold(pool string, units int64) {
