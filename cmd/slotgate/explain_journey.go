@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/slotgate/slotgate/gate"
@@ -144,6 +145,7 @@ func (r *rehearsal) Route(req *gate.Request) (rules.Match, bool, *gate.Reply) {
 
 func (r *rehearsal) Serve(req *gate.Request, m rules.Match) *gate.Reply {
 	reply := r.gate.Serve(req, m)
+	r.keep(req)
 	if !r.sent {
 		r.refused = reply
 	}
@@ -152,7 +154,8 @@ func (r *rehearsal) Serve(req *gate.Request, m rules.Match) *gate.Reply {
 
 // Decide admits everything.
 func (r *rehearsal) Decide(_ context.Context, d *store.Decide) (store.Decided, error) {
-	r.decided = d
+	asked := *d
+	r.decided = &asked
 	got := store.Decided{Verdict: decision.Admitted, Left: -1}
 	if d.Pool != "" && d.Action == store.Book {
 		got.Hold = d.ID
@@ -196,14 +199,19 @@ func (r *rehearsal) Upgrade(req *gate.Request, _ string) (*upstream.Tunnel, *ups
 	return nil, nil, &gate.BackendError{Failure: gate.NotConnected, Err: errNobody}
 }
 
-// pass keeps a request as it is now: where no shadow looks at it any more, the edge uses
-// its memory again.
+// pass notes a request that is not gated. Where a shadow looks at it, it stays as it is.
 func (r *rehearsal) pass(req *gate.Request) {
 	r.passed = true
 	if req.Shadow == nil {
-		own := *req
-		r.request = &own
+		r.keep(req)
 	}
+}
+
+// keep copies a request as it is now: the edge uses its memory again.
+func (r *rehearsal) keep(req *gate.Request) {
+	own := *req
+	own.Header = slices.Clone(req.Header)
+	r.request = &own
 }
 
 // explanation gathers what was noted.
