@@ -8,14 +8,14 @@ local MAX_CANCELS = 64
 local LEARNED_INFLIGHT = 4
 local LEARNED = -1
 
--- Ours alone.
+-- Ours alone. What goes to Redis as it stands is text.
 local FIRST_PAUSE = 1000         -- of a full mark
 local LAST_PAUSE = 30000
 local NEVER_SENT_PAUSE = 1000    -- before the next probe, when one never left
 local KEPT_RECHECK = 600000      -- how soon a kept unknown hold notices that keep_unknown is off
-local LEDGER_LENGTH = 1000       -- entries of a slot, about
-local LEDGER_UNSHIPPED = 20000   -- entries of a slot that wait to be shipped, about
-local OUTBOX_LENGTH = 100000     -- entries of a pool, about
+local LEDGER_LENGTH = '1000'       -- entries of a slot, about
+local LEDGER_UNSHIPPED = '20000'   -- entries of a slot that wait to be shipped, about
+local OUTBOX_LENGTH = '100000'     -- entries of a pool, about
 local OUTBOX_LOOK = 1000         -- how soon an outbox that was made is noticed
 local KEEP_MORE = 1000           -- for how long at least Redis keeps a slot's keys beyond retain
 local SUBJECT_SCAN = 64          -- holds of one subject that are looked at, or listed as booked

@@ -13,10 +13,10 @@ local function decide_cancel(d, r, s)
   -- out counts as another.
   local function find()
     if d.subject == '' then return nil end
-    local ids = slot_subject_booked(s, d.subject)
-    if #ids < slot_subject(s, d.subject).booked then return nil end
+    local subject = slot_subject(s, d.subject)
+    if #subject.ids < subject.booked then return nil end
     local found
-    for _, id in ipairs(ids) do
+    for _, id in ipairs(subject.ids) do
       local h = slot_hold(s, id)
       if may_mean(h) and not (d.unreferenced and slot_note(s, id).reference ~= '') then
         if found then return nil end

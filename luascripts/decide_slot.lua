@@ -113,8 +113,8 @@ end
 
 -- Steps 8 and 9: open, looked at, and units left.
 local function decide_units(d, r, s)
-  local opens = s.opens ~= '' and tonumber(s.opens) or d.opens
-  if s.closed == '1' then
+  local opens = s.opens or d.opens
+  if s.closed then
     r.verdict = 'closed'
   elseif opens > s.now then
     r.verdict, r.retry = 'not_open', opens - s.now

@@ -1,105 +1,99 @@
 -- The usual decide, straight through: a booking of a slot that is known and verified, of which
--- nothing is due, marked, touched, cancelled or set, by a subject that has nothing there, within
+-- nothing is due, marked, touched, cancelled or closed, by a subject that has nothing there, within
 -- its limits, and under a key that is new or done. The general steps would decide the same with
--- ten times the work. What is not so goes on to them: nothing has been written then.
+-- several times the work. What is not so goes on to them: nothing has been written then.
+--
+-- A text costs by its bytes here, and a number that becomes one is dear: what is the same in
+-- several texts is made once, and what the gate knows as text stays text.
 
-local KEY_DONE = '^1|done|[^|]*|[^|]*|([^|]*)|([^|]*)|%d+|(%d+)|%d+|[^|]*|(.*)$'
+local KEY_DONE = '^1|done|%d+|(%d+)|%d+()'
 
--- How one more event stands to a limit: nil where none applies, else what limit_look says.
-local function usual_limit(name, key, at, us)
-  if ARGV[at] == '0' then return nil end
-  return limit_look({ name = name, key = key, interval = tonumber(ARGV[at]), burst = tonumber(ARGV[at + 1]) }, us, ARGV[4], false)
-end
-
--- Adds to a reply how a limit stands, charged.
-local function usual_charge(reply, state, us)
-  if not state then return end
-  limit_charge(state, us, ARGV[4])
-  reply[#reply + 1] = state.limit.name
-  reply[#reply + 1] = int(state.remaining)
-  reply[#reply + 1] = int(state.reset)
-end
-
-local function decide_usual()
-  local id, name, subject = ARGV[4], ARGV[7], ARGV[18]
-  local units, capacity, room = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[14])
-  local plain = ARGV[2] == '0' and ARGV[6] == '1' and ARGV[35] == '0' and ARGV[38] == '0' and KEYS[4] ~= KEYS[1]
-    and ARGV[13] == '0' and ARGV[17] == '0' and ARGV[27] == '0'
-  if not plain or units > capacity then return end
+-- look and charge see to the limits (decide_limited.lua). Without them a call that has any is
+-- not decided, and the second value is true.
+local function decide_usual(look, charge)
+  local usual, id, subject, units, capacity, room, retain, lease, hold_ttl, opens, keep_unknown, text, keyed, key, proof, bare, ttl,
+    repeats, charged, subject_interval, subject_burst, client_interval, client_burst, slot_interval, slot_burst = cmsgpack.unpack(ARGV[4])
+  if not usual or ARGV[2] == '1' then return end
+  if subject_interval and not look then return nil, true end
   local now, us = clock(ARGV[1])
+  local call, format = redis.call, string.format
 
-  local slot = redis.call('HMGET', KEYS[1], 's', 'r', 'm', 'o', 'd', 'c', 'h:' .. id, 't:' .. id, 'u:' .. subject)
-  local state = slot[1]
-  if not state or slot[2] ~= RUN or slot[3] or slot[4] or slot[5] or slot[6] or slot[7] or slot[8] or slot[9] then return end
-  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet, keyed_till = string.match(state, SLOT_STATE)
-  if not exp or string.sub(state, 1, 2) ~= '1|' then return end
-  conf, held, ver, first = tonumber(conf), tonumber(held), ver + 1, tonumber(first)
-  local remembered = now + ARGV[11]
-  if tonumber(exp) <= now or first ~= 0 and first <= now or tonumber(quiet) <= now or tonumber(keep) < remembered
-    or now - idx >= INDEX_TOUCH or tonumber(ARGV[16]) > now then return end
-  if tonumber(grave) > now then
-    local graves = redis.call('MGET', KEYS[7], KEYS[8])
+  local hold_field, subject_field = 'h:' .. id, 'u:' .. subject
+  local slot = call('HMGET', KEYS[1], 's', 'r', hold_field, 't:' .. id, subject_field)
+  local state, run = slot[1], slot[2]
+  if not state or slot[3] or slot[4] or slot[5] or #state ~= SLOT_LENGTH or string.sub(state, 1, 2) ~= '1|'
+    or not run or string.find(ARGV[#ARGV], run .. '|', 1, true) ~= 1 then return end
+  local exp, conf, held, adm, ver, first, keyed_till, quiet, ref, rel, qw, idx, keep, grave, own, own_opens, closed, odd =
+    struct.unpack(SLOT_STATE, state, 3)
+  if own ~= AS_CONFIGURED then capacity = own end
+  if own_opens ~= AS_CONFIGURED then opens = own_opens end
+  if odd == 1 or closed == 1 or opens > now or tonumber(units) > capacity or exp <= now or first ~= 0 and first <= now then return end
+  if grave > now then
+    local graves = call('MGET', KEYS[6], KEYS[7])
     if graves[1] or graves[2] then return end
   end
 
-  local keyed = ARGV[20] == '1'
-  local record = keyed and redis.call('GET', KEYS[11])
+  local left, taken = capacity - conf - held, tonumber(units)
+  local record = keyed and call('GET', KEYS[8])
   if record then
-    local fingerprint, scope, expires, answer = string.match(record, KEY_DONE)
-    if not answer or fingerprint ~= ARGV[24] or scope ~= ARGV[22] or scope == '' and ARGV[23] == '0'
-      or tonumber(expires) <= now then return end
-    return { 'replay', '', '0', '0', rel, '', '1', answer, '0', '0', int(math.max(0, capacity - conf - held)), '' }
+    local expires, at = string.match(record, KEY_DONE)
+    local same = '|' .. proof .. '|'
+    if not at or string.find(record, same, at, true) ~= at or not bare and string.sub(proof, -1) == '|' or tonumber(expires) <= now then
+      return
+    end
+    local answer = string.match(record, '^[^|]*|[^|]*|[^|]*|()', at + #same)
+    return format('replay||0|0|%d||1|0|0|%d|||', rel, math.max(0, left)) .. string.sub(record, answer)
   end
 
-  local by_subject, by_client
-  if ARGV[28] == '0' then
-    by_subject, by_client = usual_limit('subject', KEYS[13], 29, us), usual_limit('client', KEYS[14], 31, us)
+  local by_subject, by_client, of_slot
+  if look and not charged then
+    by_subject = look('subject', KEYS[12], subject_interval, subject_burst, us, id)
+    by_client = look('client', KEYS[13], client_interval, client_burst, us, id)
     if by_subject and not by_subject.passes or by_client and not by_client.passes then return end
   end
-  if conf + held + units > capacity then
-    if ARGV[43] ~= '0' then return end
+  if taken > left then
+    if repeats > 0 and left <= 0 and call('HLEN', KEYS[1]) <= FIELDS_OF_A_HOLDER * MAX_HOLDERS then return end
     local lapses = 0
-    if ARGV[15] == '0' and held > 0 and conf + units <= capacity then
-      local next = redis.call('ZRANGEBYSCORE', KEYS[2], int(now), '(' .. int(KEPT_ZONE), 'WITHSCORES', 'LIMIT', 0, 1)
+    if not keep_unknown and held > 0 and conf + taken <= capacity then
+      local next = call('ZRANGEBYSCORE', KEYS[2], format('%d', now), '(' .. int(KEPT_ZONE), 'WITHSCORES', 'LIMIT', 0, 1)
       if next[2] then lapses = math.max(1, next[2] - now) end
     end
-    local reply = { 'sold_out', '', '0', '0', rel, '', '0', '', int(lapses), '0', int(math.max(0, capacity - conf - held)), '' }
-    usual_charge(reply, by_subject, us)
-    usual_charge(reply, by_client, us)
-    return reply
+    local limits = look and charge(us, id, by_subject, by_client) or ''
+    return format('sold_out||0|0|%d||0|%d|0|%d||', rel, lapses, math.max(0, left)) .. limits .. '|'
   end
-  local of_slot = usual_limit('slot', KEYS[9], 33, us)
+  if look then of_slot = look('slot', KEYS[11], slot_interval, slot_burst, us, id) end
   if of_slot and not of_slot.passes then return end
-  if room > 0 and redis.call('ZCOUNT', KEYS[2], '(' .. int(ATTEMPT_ZONE + now), '+inf') >= room then return end
+  if room > 0 and call('ZCOUNT', KEYS[2], '(' .. int(ATTEMPT_ZONE + now), '+inf') >= room then return end
+  local remembered = now + retain
+  if adm == 0 or keep < remembered or now - idx >= INDEX_TOUCH then return end
+  if quiet <= now then
+    if call('PTTL', KEYS[5]) ~= NO_KEY then return end
+    quiet = now + OUTBOX_LOOK
+  end
 
-  -- Text and not numbers goes to Redis: Lua would write these as %.17g, which is slow.
-  local format = string.format
-  local lease, expires = now + ARGV[5], now + ARGV[10]
-  held = held + units
+  local expires = now + hold_ttl
+  local stamp, lapses, awaited = format('%d', now), format('%d', expires), format('%d', now + lease)
+  ver = ver + 1
   if first == 0 or expires < first then first = expires end
-  redis.call('ZADD', KEYS[2], format('%d', expires), id, format('%d', ATTEMPT_ZONE + lease), '@' .. id)
+  if keyed then keyed_till = math.max(keyed_till, now + ttl + COPY_WINDOW) end
+  call('ZADD', KEYS[2], lapses, id, AWAITED_TILL .. awaited, '@' .. id)
   if ver % ATTEMPT_TRIM == 0 then trim_attempts(KEYS[2], now) end
-  redis.call('XADD', KEYS[3], 'MAXLEN', '~', '1000', '*', 'e',
-    format('%d|%s|%s|%d||held|decide', now, id, subject, units))
-  local ttl = keyed and math.max(ARGV[21], ARGV[5])
-  if keyed then keyed_till = format('%d', math.max(keyed_till, now + ttl + COPY_WINDOW)) end
-  local s = format('1|%d|%d|%d|%d|%s|%s|%d|%s|%s|%s|%d|%s|%s|%s', remembered, conf, held, adm + units, ref, rel, ver, qw, idx, keep,
-    first, grave, quiet, keyed_till)
-  local h = format('held|%d|%s|%d|%d|0|%s:%d:%s|%s|%s|%s|', units, subject, now, expires, id, lease, rel, ARGV[24], ARGV[22], ARGV[42]) .. ARGV[19]
+  call('XADD', KEYS[3], 'MAXLEN', '~', LEDGER_LENGTH, '*', 'e', stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '||held|decide')
+  local s = '1|' .. struct.pack(SLOT_HEAD, remembered, conf, held + taken, adm + taken, ver, first, keyed_till, quiet)
+    .. string.sub(state, SLOT_TAIL)
+  local h = 'held|' .. key .. '|' .. lapses .. '|0|:' .. awaited .. ':' .. (rel == 0 and '0' or format('%d', rel)) .. '|' .. units
+    .. '|' .. subject .. '|' .. stamp .. '|' .. proof .. '|' .. text
   if subject ~= '' then
-    redis.call('HSET', KEYS[1], 's', s, 'h:' .. id, h, 'u:' .. subject, '0|' .. id)
+    call('HSET', KEYS[1], 's', s, hold_field, h, subject_field, '0|' .. id .. '|')
   else
-    redis.call('HSET', KEYS[1], 's', s, 'h:' .. id, h)
+    call('HSET', KEYS[1], 's', s, hold_field, h)
   end
   if keyed then
-    redis.call('SET', KEYS[11], format('1|running|%s|%s|%s|%s|%d|%d|0||', id, id, ARGV[24], ARGV[22], lease, now + ttl), 'PX', int(ttl))
+    call('SET', KEYS[8], '1|running|' .. awaited .. format('|%d|0|', now + ttl) .. proof .. '|' .. id .. '|' .. id .. '||', 'PX', ttl)
   end
-  local reply = { 'admitted', id, '0', '0', rel, '', '0', '', '0', '0', int(capacity - conf - held), '' }
-  usual_charge(reply, by_subject, us)
-  usual_charge(reply, by_client, us)
-  usual_charge(reply, of_slot, us)
-  return reply
+  local limits = look and charge(us, id, by_subject, by_client, of_slot) or ''
+  return 'admitted|' .. id .. format('|0|0|%d||0|0|0|%d||', rel, left - taken) .. limits .. '|'
 end
 
-local decided = decide_usual()
+local decided, limited = decide_usual()
 if decided then return decided end

@@ -1,11 +1,12 @@
 -- A hold is one field of its slot, h:ID, packed as
 --
---   state|units|subject hash|taken|expires|adoptions|attempts|fingerprint|scope hash|key|subject
+--   state|key|expires|adoptions|attempts|units|subject hash|taken|fingerprint|scope hash|subject
 --
 -- The subject is free text, so it comes last; key is the short hash of the key it was
 -- taken under, "" none. attempts are those that nobody has
--- an answer to, as id:lease:seen joined by commas: lease is until when its gate
--- awaits it, 0 once it was settled as unknown, seen the release counter it was told.
+-- an answer to, as id:lease:seen joined by commas: id is "" where it is the hold's own,
+-- lease until when its gate awaits it, 0 once it was settled as unknown, seen the release
+-- counter it was told.
 -- expires is when an open hold lapses (0: it did, and is kept), or until when a finished
 -- one is remembered; KEPT: it neither lapses nor is taken up again, its booking was never
 -- confirmed. Gates read this form too (redisstore/hold.go).
@@ -15,19 +16,19 @@
 -- when it was booked, where attempts of it were unanswered then; the text that the backend
 -- calls it by.
 
-local HOLD = '^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$'
+local HOLD = '^(%a+)|([^|]*)|(%d+)|(%d+)|([^|]*)|(%d+)|([^|]*)|(%d+)|([^|]*)|([^|]*)|(.*)$'
 
 local KEPT = 1
 
 local function hold_parse(id, packed, key)
-  local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, key_hash, text =
+  local state, key_hash, expires, adoptions, list, units, subject, taken, fingerprint, scope, text =
     string.match(packed, HOLD)
   if not state then
     error({ err = 'SCHEMA ' .. key .. ' has a hold that no gate wrote: ' .. id })
   end
   local attempts = {}
-  for attempt, lease, seen in string.gmatch(list, '([^:,]+):(%d+):(%d+)') do
-    attempts[#attempts + 1] = { id = attempt, lease = tonumber(lease), seen = tonumber(seen) }
+  for attempt, lease, seen in string.gmatch(list, '([^:,]*):(%d+):(%d+)') do
+    attempts[#attempts + 1] = { id = attempt ~= '' and attempt or id, lease = tonumber(lease), seen = tonumber(seen) }
   end
   return {
     id = id, state = state, units = tonumber(units), subject = subject,
@@ -39,11 +40,11 @@ end
 local function hold_pack(h)
   local attempts = {}
   for i, a in ipairs(h.attempts) do
-    attempts[i] = a.id .. ':' .. int(a.lease) .. ':' .. int(a.seen)
+    attempts[i] = (a.id ~= h.id and a.id or '') .. ':' .. int(a.lease) .. ':' .. int(a.seen)
   end
   return table.concat({
-    h.state, int(h.units), h.subject, int(h.taken), int(h.expires), int(h.adoptions),
-    table.concat(attempts, ','), h.fingerprint, h.scope, h.key, h.text,
+    h.state, h.key, int(h.expires), int(h.adoptions), table.concat(attempts, ','), int(h.units), h.subject, int(h.taken),
+    h.fingerprint, h.scope, h.text,
   }, '|')
 end
 

@@ -10,7 +10,7 @@
 local SHORT_HASH = 11
 local MAX_STRAYS = 64
 local MAX_HOLDERS = 512
-local FIELDS_OF_A_HOLDER = 4
+local FIELDS_OF_A_HOLDER = 3
 
 local function slot_strays(s)
   if not s.strays then
@@ -57,7 +57,7 @@ local function slot_holders(s)
     if kind == 'u:' then
       list[#list + 1] = string.sub(all[i], 3, 2 + SHORT_HASH)
     elseif kind == 'h:' then
-      list[#list + 1] = hold_parse(all[i], all[i + 1], s.k.hash).key
+      list[#list + 1] = string.match(all[i + 1], '^%a+|([^|]*)')
     end
   end
   for _, c in ipairs(s.cancels) do list[#list + 1] = string.sub(c.subject, 1, SHORT_HASH) end

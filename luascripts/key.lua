@@ -1,21 +1,21 @@
 -- The key record is a string, packed as
 --
---   version of the form|state|owner|hold|fingerprint|scope hash|lease|exp|wait|by|answer
+--   version of the form|state|lease|exp|wait|fingerprint|scope hash|owner|hold|by|answer
 --
--- state is running, done or unknown, owner the attempt that owns it, lease until when that
--- is awaited, exp when the key is forgotten, wait until when twins wait, by the call that
--- claimed it (on a cluster), answer the stored answer, which may hold anything. Beside it,
+-- state is running, done or unknown, lease until when the owner is awaited, exp when the
+-- key is forgotten, wait until when twins wait, owner the attempt that owns it, by the call
+-- that claimed it (on a cluster), answer the stored answer, which may hold anything. Beside it,
 -- under the same hash tag, the owner leaves its answer for waiting twins: a string
 -- expires|scope hash|answer.
 
-local KEY_RECORD = '^%d+|(%a+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|(.*)$'
+local KEY_RECORD = '^%d+|(%a+)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$'
 
 local function key_load(key, now)
   local packed = redis.call('GET', key)
   local rec = { key = key, now = now, state = 'none', owner = false, hold = '', scope = '', lease = 0, expires = 0, wait = 0 }
   if not packed then return rec end
   check_schema(string.match(packed, '^[^|]*'), key)
-  local state, owner, hold, fingerprint, scope, lease, expires, wait, by, answer = string.match(packed, KEY_RECORD)
+  local state, lease, expires, wait, fingerprint, scope, owner, hold, by, answer = string.match(packed, KEY_RECORD)
   if not state then error({ err = 'SCHEMA ' .. key .. ' has a record that no gate wrote' }) end
   if tonumber(expires) <= now then return rec end
   rec.state, rec.owner, rec.hold, rec.fingerprint, rec.scope = state, owner, hold, fingerprint, scope
@@ -33,8 +33,8 @@ end
 -- Writes a record in the place of rec. A key that was known is not forgotten sooner.
 local function key_write(rec, ttl, state, owner, hold, fingerprint, scope, lease, wait, by, answer)
   local expires = math.max(rec.expires, rec.now + ttl)
-  redis.call('SET', rec.key, table.concat({ SCHEMA, state, owner, hold, fingerprint, scope, int(lease), int(expires),
-    int(wait), by, answer }, '|'), 'PX', int(expires - rec.now))
+  redis.call('SET', rec.key, table.concat({ SCHEMA, state, int(lease), int(expires), int(wait), fingerprint, scope,
+    owner, hold, by, answer }, '|'), 'PX', int(expires - rec.now))
 end
 
 -- Writes rec as it is by now.

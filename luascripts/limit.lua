@@ -39,3 +39,8 @@ local function limit_charge(state, us, id)
   redis.call('SET', state.limit.key, int(state.tat) .. '|' .. id,
     'PX', int(math.max(1, math.ceil((state.tat - us) / 1000))))
 end
+
+-- How a limit stands, as decide replies it.
+local function limit_text(state)
+  return state.limit.name .. ':' .. int(state.remaining) .. ':' .. int(state.reset)
+end

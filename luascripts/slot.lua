@@ -1,8 +1,8 @@
--- A slot is a hash. These fields are its own state, each packed with "|" between:
+-- A slot is a hash. These fields are its own state, but for s each packed with "|" between:
 --
---   s   version of the form|exp|conf|held|adm|ref|rel|ver|qw|idx|keep|first|grave|quiet|keyed
+--   s   version of the form|, then as doubles of 8 bytes, least first:
+--       exp conf held adm ver first keyed quiet, ref rel qw idx keep grave own opens closed odd
 --   m   full|probeat|pause|probelease|probe    (full.lua; only while marked)
---   o   closed|own|opens                       (only if an operator set any)
 --   r   the run of the store under which the counters were verified
 --   d   gate:until,gate:until,…  of gates that passed requests by (only while any)
 --   v   what is known of truth                 (truth.lua; only in pools with a source)
@@ -20,10 +20,11 @@
 --   grave  until when tombstones of its holds may stand beside it
 --   quiet  the pool had no outbox; until when that is believed
 --   keyed  until when keys that were used here may be remembered
---   closed 0 or 1   own capacity, "" as configured   opens at, "" as configured
+--   own    capacity, and opens: when it opens, as an operator set them; -2 as configured
+--   closed 0 or 1, by an operator                odd    1 where there is m, d or c
 --
 -- Beside these stand h:ID and f:ID (hold.lua), t:ID (the hold an adopting attempt goes
--- on under), u:HASH and w:HASH (subject.lua). Around the hash, under the same hash tag:
+-- on under) and u:HASH (subject.lua). Around the hash, under the same hash tag:
 --
 --   due   zset of hold ids: when an open hold lapses or a finished one is forgotten;
 --         holds that never lapse stand above all times, confirmed ones above these by
@@ -36,13 +37,22 @@
 -- A script loads the slot, changes the table, and writes it back in one slot_save.
 -- The table k names the keys. All times are in ms.
 
-local SLOT_STATE = '^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'
+local SLOT_STATE = '<dddddddddddddddddd'
+local SLOT_HEAD = '<dddddddd' -- what most changes change
+local SLOT_TAIL = 67          -- where the rest begins
+local SLOT_LENGTH = 146
+local AS_CONFIGURED = -2
 local SLOT_MARK = '^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)$'
-local SLOT_OPERATOR = '^(%d)|(-?%d*)|(%d*)$'
-local KEPT_ZONE = 2 ^ 51
-local CONFIRMED_ZONE = 2 ^ 52
-local ATTEMPT_ZONE = 7881299347898368 -- 7 * 2 ^ 50
+-- Scores in due. A time of 13 digits, as all are until the year 2286, in a zone is the zone's
+-- three digits with the time behind them.
+local KEPT_ZONE = 3000000000000000
+local CONFIRMED_ZONE = 4000000000000000
+local CONFIRMED = '400' -- stands before a time
+local ATTEMPT_ZONE = 7000000000000000
+local AWAITED_TILL = '700' -- stands before a time
 local ATTEMPT_ENDED = 1 -- above that zone's begin: not awaited any more
+local ATTEMPT_OVER = '7000000000000001' -- the same
+local NO_KEY = -2 -- what PTTL says
 
 -- A key, or nil where KEYS[1] stands for it: on a cluster, where what it names is on
 -- another shard.
@@ -51,47 +61,42 @@ local function key_here(key)
 end
 
 -- The keys of the slot that KEYS begins with in every script of a slot: its own, those
--- of its pool, the channel of notices and the slot's own text.
-local function slot_keys(name)
+-- of its pool (its looks may stand elsewhere), the channel of notices and the slot's own text.
+local function slot_keys(name, looks)
   return { hash = KEYS[1], due = KEYS[2], log = KEYS[3], index = key_here(KEYS[4]), outbox = key_here(KEYS[5]),
-    looks = key_here(KEYS[6]), channel = ARGV[3], name = name }
+    looks = key_here(looks or KEYS[6]), channel = ARGV[3], name = name }
 end
 
 local function slot_torn(s)
   error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
 end
 
-local function slot_unpack(s, state, mark, operator)
+local function slot_is_dirty(s) return next(s.dirty) ~= nil end
+
+local function slot_unpack(s, state, mark)
   check_schema(string.match(state, '^[^|]*'), s.k.hash)
-  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet, keyed = string.match(state, SLOT_STATE)
-  if not exp then slot_torn(s) end
-  s.exp, s.conf, s.held, s.adm = tonumber(exp), tonumber(conf), tonumber(held), tonumber(adm)
-  s.ref, s.rel, s.ver, s.qw, s.idx = tonumber(ref), tonumber(rel), tonumber(ver), tonumber(qw), tonumber(idx)
-  s.keep, s.first, s.grave, s.quiet = tonumber(keep), tonumber(first), tonumber(grave), tonumber(quiet)
-  s.keyed = tonumber(keyed)
+  if #state ~= SLOT_LENGTH then slot_torn(s) end
+  local own, opens, closed
+  s.exp, s.conf, s.held, s.adm, s.ver, s.first, s.keyed, s.quiet, s.ref, s.rel, s.qw, s.idx, s.keep, s.grave, own, opens, closed =
+    struct.unpack(SLOT_STATE, state, 3)
+  s.own, s.opens = own ~= AS_CONFIGURED and own or nil, opens ~= AS_CONFIGURED and opens or nil
+  s.closed = closed == 1
   if mark then
     local full, probeat, pause, probelease, probe = string.match(mark, SLOT_MARK)
     if not full then slot_torn(s) end
     s.full, s.probeat, s.pause = tonumber(full), tonumber(probeat), tonumber(pause)
     s.probelease, s.probe = tonumber(probelease), probe
   end
-  if operator then
-    s.closed, s.own, s.opens = string.match(operator, SLOT_OPERATOR)
-    if not s.closed then slot_torn(s) end
-  end
 end
 
 local function slot_pack_state(s)
-  return table.concat({ SCHEMA, int(s.exp), int(s.conf), int(s.held), int(s.adm), int(s.ref), int(s.rel),
-    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet), int(s.keyed) }, '|')
+  local odd = s.full > 0 or slot_is_dirty(s) or #s.cancels > 0
+  return SCHEMA .. '|' .. struct.pack(SLOT_STATE, s.exp, s.conf, s.held, s.adm, s.ver, s.first, s.keyed, s.quiet, s.ref, s.rel, s.qw,
+    s.idx, s.keep, s.grave, s.own or AS_CONFIGURED, s.opens or AS_CONFIGURED, s.closed and 1 or 0, odd and 1 or 0)
 end
 
 local function slot_pack_mark(s)
   return table.concat({ int(s.full), int(s.probeat), int(s.pause), int(s.probelease), s.probe }, '|')
-end
-
-local function slot_pack_operator(s)
-  return table.concat({ s.closed, s.own, s.opens }, '|')
 end
 
 -- A gate's mark has ended: with truth, what went past the counters meanwhile makes
@@ -108,35 +113,35 @@ end
 
 -- kind is how truth is known (truth.lua). Fields named in extra are fetched along.
 local function slot_load(k, now, kind, extra)
-  local got = redis.call('HMGET', k.hash, 's', 'm', 'o', 'r', 'd', 'v', 'c', unpack(extra))
+  local got = redis.call('HMGET', k.hash, 's', 'm', 'r', 'd', 'v', 'c', unpack(extra))
   local s = {
     k = k, now = now, kind = kind, known = false, fields = {}, holds = {}, subjects = {}, attempts = {},
     entries = {}, notes = {}, cancels = {}, pooled = {},
     exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
     keep = 0, first = 0, grave = 0, quiet = 0, keyed = 0,
-    full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
+    full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = false,
     run = RUN_CHANGED == '0' and RUN or 'none', dirty = {}, started = {},
   }
   if got[1] then
-    slot_unpack(s, got[1], got[2], got[3])
+    slot_unpack(s, got[1], got[2])
     s.known, s.unledgered = true, s.adm == 0
-    s.run = got[4] or 'none'
-    for gate, till in string.gmatch(got[5] or '', '([^:,]+):(%d+)') do
+    s.run = got[3] or 'none'
+    for gate, till in string.gmatch(got[4] or '', '([^:,]+):(%d+)') do
       if tonumber(till) > now then
         s.dirty[gate] = tonumber(till)
       elseif kind == TRUTH_REMAINING then
         slot_undirty(s) -- nobody will resume for that gate
       end
     end
-    if got[7] then s.cancels = cancels_unpack(got[7]) end
+    if got[6] then s.cancels = cancels_unpack(got[6]) end
     if s.exp <= now then
       redis.call('DEL', k.hash, k.due, k.log)
       return slot_load(k, now, kind, extra)
     end
   end
-  if kind ~= NO_TRUTH then s.v = truth_unpack(got[6], k.hash) end
+  if kind ~= NO_TRUTH then s.v = truth_unpack(got[5], k.hash) end
   if run_is_another_shards(s.run) then s.run, s.verified = RUN, true end
-  for i, name in ipairs(extra) do s.fields[name] = got[i + 7] end
+  for i, name in ipairs(extra) do s.fields[name] = got[i + 6] end
   return s
 end
 
@@ -200,15 +205,13 @@ local function slot_verified(s)
   return s.run == RUN
 end
 
-local function slot_is_dirty(s) return next(s.dirty) ~= nil end
-
 -- What conf and held may come to. With truth this is not what a person would call the
 -- slot's capacity: units taken behind the gate's back are off it.
 local function slot_capacity(s, configured)
   if not slot_verified(s) then return LEARNED end
   if s.kind == TRUTH_REMAINING then return math.max(0, s.v.cap) end
   if s.kind == TRUTH_TOTAL then return s.v.total end
-  return s.own ~= '' and tonumber(s.own) or configured
+  return s.own or configured
 end
 
 -- Units in all, as far as that can be told.

@@ -19,9 +19,9 @@ slot_lapse(s, ARGV[6] == '1')
 
 local capacity, closed, opens = ARGV[9], ARGV[10], ARGV[11]
 if not finished(now, KEYS[7], KEYS[7]) then
-  if capacity ~= '' then s.own = capacity ~= 'clear' and capacity or '' end
-  if closed ~= '' then s.closed = closed end
-  if opens ~= '' then s.opens = opens ~= 'clear' and opens or '' end
+  if capacity ~= '' then s.own = tonumber(capacity) end -- nil where clear
+  if closed ~= '' then s.closed = closed == '1' end
+  if opens ~= '' then s.opens = tonumber(opens) end
   local verify = ARGV[12] == '1'
   if s.kind ~= TRUTH_REMAINING and (verify or capacity ~= '' and capacity ~= 'clear') then
     s.run, s.verified = RUN, true

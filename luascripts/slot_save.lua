@@ -123,13 +123,7 @@ local function slot_save(s, us, retain)
       unset[#unset + 1] = 'u:' .. hash
     elseif subject.changed then
       set[#set + 1] = 'u:' .. hash
-      set[#set + 1] = int(subject.booked) .. '|' .. table.concat(subject.holds, ',')
-    end
-    if subject.rebooked and #subject.ids == 0 then
-      unset[#unset + 1] = 'w:' .. hash
-    elseif subject.rebooked then
-      set[#set + 1] = 'w:' .. hash
-      set[#set + 1] = table.concat(subject.ids, ',')
+      set[#set + 1] = int(subject.booked) .. '|' .. table.concat(subject.holds, ',') .. '|' .. table.concat(subject.ids, ',')
     end
   end
   for id, note in pairs(s.notes) do
@@ -165,11 +159,7 @@ local function slot_save(s, us, retain)
     set[#set + 1] = 'k'
     set[#set + 1] = strays_pack(s)
   end
-  if s.by_operator then
-    set[#set + 1] = 'o'
-    set[#set + 1] = slot_pack_operator(s)
-  end
-  local changed = #set > 0 or #unset > 0 or s.waited_for or s.announced
+  local changed = #set > 0 or #unset > 0 or s.waited_for or s.announced or s.by_operator
   if not changed and not ((s.retold or s.noted) and s.known) then return end
 
   if s.kind ~= NO_TRUTH then slot_save_truth(s, us, retain, set) end

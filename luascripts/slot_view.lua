@@ -28,7 +28,7 @@ local function slot_view(s, limit)
   for _, c in ipairs(s.cancels) do
     if c.lease > s.now then inflight = inflight + 1 end
   end
-  local view = { s.own, int(s.conf), int(s.held), s.closed, s.opens, int(s.full), int(s.ver), int(inflight),
+  local view = { s.own and int(s.own) or '', int(s.conf), int(s.held), s.closed and '1' or '0', s.opens and int(s.opens) or '', int(s.full), int(s.ver), int(inflight),
     slot_is_dirty(s) and '1' or '0', slot_verified(s) and '1' or '0', told, debt, outside, checked, failed }
   if limit == 0 then return view end
   -- Finished holds stand among the open ones until they are forgotten.

@@ -1,40 +1,36 @@
--- Who has what: on a slot, a field u:HASH of "booked|id,id,…" (how many confirmed and
--- pending holds, and the ids of those that are open or have an attempt unanswered) and
--- a field w:HASH of the ids of its booked holds, up to SUBJECT_SCAN; over a pool, what
--- pool_subject.lua says.
+-- Who has what: on a slot, a field u:HASH of
+--
+--   how many confirmed and pending holds|ids of those that are open or have an attempt
+--   unanswered, with "," between|ids of the booked ones, up to SUBJECT_SCAN
+--
+-- and over a pool, what pool_subject.lua says.
+
+local SUBJECT = '^(%d+)|([^|]*)|(.*)$'
+
+local function subject_ids(list)
+  local ids = {}
+  for id in string.gmatch(list or '', '[^,]+') do ids[#ids + 1] = id end
+  return ids
+end
 
 local function slot_subject(s, hash)
   local subject = s.subjects[hash]
   if not subject then
-    local booked, listed = string.match(slot_get(s, 'u:' .. hash) or '', '^(%d+)|(.*)$')
-    subject = { booked = tonumber(booked or 0), holds = {} }
-    for id in string.gmatch(listed or '', '[^,]+') do
-      subject.holds[#subject.holds + 1] = id
-    end
+    local booked, open, ids = string.match(slot_get(s, 'u:' .. hash) or '', SUBJECT)
+    subject = { booked = tonumber(booked or 0), holds = subject_ids(open), ids = subject_ids(ids) }
     s.subjects[hash] = subject
   end
   return subject
-end
-
--- The ids of a subject's booked holds.
-local function slot_subject_booked(s, hash)
-  local subject = slot_subject(s, hash)
-  if not subject.ids then
-    subject.ids = {}
-    for id in string.gmatch(slot_get(s, 'w:' .. hash) or '', '[^,]+') do
-      subject.ids[#subject.ids + 1] = id
-    end
-  end
-  return subject.ids
 end
 
 -- Counts and lists a hold that became, or no longer is, booked.
 local function slot_subject_count(s, h, from)
   local booked, was = hold_is_booked(h), from == 'confirmed' or from == 'pending'
   if h.subject == '' or booked == was then return end
-  local subject, ids = slot_subject(s, h.subject), slot_subject_booked(s, h.subject)
+  local subject = slot_subject(s, h.subject)
+  local ids = subject.ids
   subject.booked = math.max(0, subject.booked + (booked and 1 or -1))
-  subject.changed, subject.rebooked = true, true
+  subject.changed = true
   if booked then
     if #ids < SUBJECT_SCAN then ids[#ids + 1] = h.id end
     return

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/testbed"
 	"github.com/slotgate/slotgate/luascripts"
@@ -69,6 +70,16 @@ func wholeLife(t *testing.T, s *Store, o Options) {
 	}
 	if _, _, err := s.Find(ctx, d.Pool, "booking-1"); err != nil {
 		t.Error(err)
+	}
+	last, late := ordinary("request-of-a-life-02"), ordinary("request-of-a-life-03")
+	for _, d := range []*store.Decide{last, late} {
+		d.Slot, d.Subject, d.Key, d.Capacity, d.Repeat = "sold-out", "student-"+d.ID, "key-"+d.ID, 1, time.Second
+	}
+	if _, err := admitted(s, last); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Decide(ctx, late); err != nil || got.Verdict != decision.SoldOut || got.Holders == nil {
+		t.Errorf("%+v, %v", got, err)
 	}
 	if _, _, err := s.Due(ctx, d.Pool, 1, time.Minute); err != nil {
 		t.Error(err)

@@ -159,9 +159,9 @@ func flag(b bool) string {
 }
 
 // millis rounds up, so that what is short does not become nothing.
-func millis(d time.Duration) string {
-	return strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10)
-}
+func millis(d time.Duration) string { return strconv.FormatInt(inMillis(d), 10) }
+
+func inMillis(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
 
 // unixMillis is 0 for the zero time.
 func unixMillis(t time.Time) string {
@@ -174,7 +174,11 @@ func unixMillis(t time.Time) string {
 // life is how long a slot's keys stay: Retain, but never less than what stands in
 // them needs.
 func life(retain, holdTTL, lease time.Duration) string {
-	return millis(max(retain, holdTTL+store.CopyWindow, lease+store.CopyWindow))
+	return millis(lifetime(retain, holdTTL, lease))
+}
+
+func lifetime(retain, holdTTL, lease time.Duration) time.Duration {
+	return max(retain, holdTTL+store.CopyWindow, lease+store.CopyWindow)
 }
 
 // unitsOf are the units of a call that takes any: a cancel or confirm takes none.

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
@@ -163,7 +164,7 @@ func (p *decideSteps) charge(ctx context.Context) (*store.Decided, error) {
 	for _, l := range limits {
 		raw, err := p.run(ctx, &call{op: "decide", script: luascripts.Charge,
 			keys: []string{l.key, p.keys.LimitTombstone(l.key, p.nextCall())},
-			args: appendLimit([]any{d.ID}, l.limit, true)})
+			args: appendLimit([]any{d.ID}, l.limit)})
 		if err != nil {
 			return nil, err
 		}
@@ -258,15 +259,13 @@ func (p *decideSteps) askSlotTo(ctx context.Context, part slotPart) (verdict str
 	if err != nil {
 		return "", nil, news{}, err
 	}
-	values, _ := reply.([]any)
-	if len(values) > 0 {
-		verdict, _ = values[0].(string)
-	}
+	text, _ := reply.(string)
+	verdict, rest, _ := strings.Cut(text, "|")
 	switch verdict {
 	case "looked", "booked", "hold_gone":
-		values[0] = decision.Gone.String()
+		reply = decision.Gone.String() + "|" + rest
 	case "recorded":
-		values[0] = decision.Admitted.String()
+		reply = decision.Admitted.String() + "|" + rest
 	}
 	got, err := decodeDecided(p.names, reply, p.d)
 	if err != nil {

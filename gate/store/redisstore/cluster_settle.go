@@ -3,6 +3,7 @@ package redisstore
 import (
 	"cmp"
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -124,12 +125,13 @@ func (s *Store) settleGuard(ctx context.Context, n *names, t *store.Settle) (sto
 
 // decodeSettledSlot reads what settle.lua replies of a slot on a cluster.
 func decodeSettledSlot(raw any) (settledSlot, error) {
-	values, _ := raw.([]any)
-	if len(values) != 6 {
+	text, _ := raw.(string)
+	last := strings.LastIndexByte(text, '|')
+	if last < 0 {
 		return settledSlot{}, strange("settle", "%v, want 6 values", raw)
 	}
-	settled, err := decodeSettled(values[:5])
-	r := newReply("settle", values[5:], 1)
+	settled, err := decodeSettled(text[:last])
+	r := newReply("settle", []any{text[last+1:]}, 1)
 	found := settledSlot{Settled: settled, unseen: r.flag()}
 	return found, cmp.Or(err, r.end())
 }

@@ -3,7 +3,9 @@ package redisstore
 import (
 	"context"
 	"encoding/base64"
+	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/slotgate/slotgate/gate/decision"
@@ -71,13 +73,15 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 	if keyed {
 		hash := n.key(d.Group, d.Partition, d.Key)
 		key, record = shorten(hash), s.keys.KeyRecord(hash)
-		awaited = s.keys.Answer(record, d.Await)
+		if d.Await != "" {
+			awaited = s.keys.Answer(record, d.Await)
+		}
 		tombstone, callTombstone = s.keys.KeyTombstone(record, d.ID), s.keys.KeyTombstone(record, callID)
 	}
 	if gated {
 		slot = s.keysOf(d.Pool, d.Slot, d.Truth)
 		tombstone, callTombstone = slot.Tombstone(d.ID), slot.Tombstone(callID)
-		if !s.sharded() {
+		if d.MaxPerSubject > 0 && !s.sharded() {
 			poolSubject = s.keys.PoolSubject(d.Pool, subject)
 		}
 		if d.Target != "" {
@@ -94,43 +98,69 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 		clientLimit = s.keys.ClientLimit(d.Rule, n.client(d.Client.Unmap().String()))
 	}
 
-	args := make([]any, 0, 48)
-	args = append(args, d.ID, millis(d.Lease),
-		flag(gated), d.Slot, d.Units, min(d.Capacity, maxUnits),
-		millis(d.HoldTTL), life(d.Retain, d.HoldTTL, d.Lease), flag(d.OnePerSubject), d.MaxPerSubject,
-		d.MaxInflight, flag(d.KeepUnknown), unixMillis(d.OpensAt), flag(d.Line), subject, s.encodeText(subjectPlace(slot.State, d.ID), d.Subject),
-		flag(keyed), millis(d.KeyTTL), n.scope(d.Scope), flag(d.BareReplay),
-		encodeFingerprint(d.Fingerprint), flag(d.RetryUnknown), millis(d.Wait), flag(d.Await != ""),
-		flag(d.Charged))
-	args = appendLimit(args, d.SubjectLimit, subjectLimit != none)
-	args = appendLimit(args, d.ClientLimit, clientLimit != none)
-	args = appendLimit(args, d.SlotLimit, slotLimit != none)
-	args = append(args, int(d.Action), d.Target, flag(d.Unreferenced),
-		int(d.Truth), millis(d.Hot), millis(d.Refresh), flag(d.Blind),
-		key, millis(repeats(d)), part.under, flag(part.subjectFull), flag(part.onlyLook))
-	return &call{op: "decide", script: luascripts.Decide, args: args, keys: slot.with(
-		tombstone, callTombstone, slotLimit, poolSubject, record, awaited, subjectLimit, clientLimit,
-		targetTombstone)}
+	usual := gated && d.Action == store.Book && d.Truth == store.NoTruth && d.MaxPerSubject == 0 && !d.Line && d.Await == "" && !s.sharded()
+	opens := int64(0)
+	if !d.OpensAt.IsZero() {
+		opens = d.OpensAt.UnixMilli()
+	}
+	all := make(packed, 0, 512).
+		flag(usual).text(d.ID).text(subject).text(strconv.FormatInt(d.Units, 10)).
+		number(min(d.Capacity, maxUnits)).number(int64(d.MaxInflight)).
+		millis(lifetime(d.Retain, d.HoldTTL, d.Lease)).millis(d.Lease).millis(d.HoldTTL).number(opens).
+		flag(d.KeepUnknown).text(s.encodeText(subjectPlace(slot.State, d.ID), d.Subject)).
+		flag(keyed).text(key).text(encodeFingerprint(d.Fingerprint)+"|"+n.scope(d.Scope)).
+		flag(d.BareReplay).text(millis(max(d.KeyTTL, d.Lease))).
+		millis(repeats(d)).
+		flag(d.Charged)
+	if subjectLimit != none || clientLimit != none || slotLimit != none {
+		all = all.
+			limit(d.SubjectLimit, subjectLimit != none).
+			limit(d.ClientLimit, clientLimit != none).
+			limit(d.SlotLimit, slotLimit != none)
+	}
+	rest := len(all)
+	all = all.
+		flag(gated).text(d.Slot).flag(d.OnePerSubject).number(d.MaxPerSubject).flag(d.Line).
+		millis(d.KeyTTL).flag(d.RetryUnknown).millis(d.Wait).flag(d.Await != "").number(int64(d.Action)).
+		text(d.Target).flag(d.Unreferenced).text(strconv.Itoa(int(d.Truth))).millis(d.Hot).millis(d.Refresh).
+		flag(d.Blind).text(part.under).
+		flag(part.subjectFull).flag(part.onlyLook)
+	return &call{op: "decide", script: luascripts.Decide, args: []any{[]byte(all[:rest]), []byte(all[rest:])},
+		keys: s.needed(slot.before(tombstone, callTombstone, record, slot.looks,
+			poolSubject, slotLimit, subjectLimit, clientLimit, awaited, targetTombstone))}
+}
+
+// limit is two values: the time between two events in µs, 0 where none applies, and the burst.
+func (p packed) limit(l store.Limit, applies bool) packed {
+	if !applies {
+		l = store.Limit{}
+	}
+	return p.float(interval(l)).number(int64(max(1, l.Burst)))
 }
 
 // appendLimit writes a limit as microseconds between two events and burst.
-func appendLimit(args []any, l store.Limit, applies bool) []any {
-	if !applies || l.Count <= 0 || l.Per <= 0 {
-		return append(args, "0", "0")
-	}
-	interval := float64(l.Per) / float64(time.Microsecond) / float64(l.Count)
-	return append(args, strconv.FormatFloat(interval, 'f', 3, 64), max(1, l.Burst))
+func appendLimit(args []any, l store.Limit) []any {
+	return append(args, strconv.FormatFloat(interval(l), 'f', 3, 64), max(1, l.Burst))
 }
 
-func encodeFingerprint(f [32]byte) string { return base64.RawURLEncoding.EncodeToString(f[:]) }
+// interval is a limit's time between two events, in µs to three places; 0 where there is no limit.
+func interval(l store.Limit) float64 {
+	if l.Count <= 0 || l.Per <= 0 {
+		return 0
+	}
+	return math.Round(1000*float64(l.Per)/float64(time.Microsecond)/float64(l.Count)) / 1000
+}
+
+// encodeFingerprint keeps 128 bits: whoever could find two requests alike in these would have
+// one of the two replayed for the other, to himself.
+func encodeFingerprint(f [32]byte) string { return base64.RawURLEncoding.EncodeToString(f[:16]) }
 
 func decodeDecided(n *names, raw any, d *store.Decide) (store.Decided, error) {
-	r := newReply("decide", raw, 12)
+	r := unpackReply("decide", raw, 13)
 	decided := store.Decided{
 		Verdict: r.verdict(), Hold: r.text(), Adopted: r.flag(), Probe: r.flag(), ReleaseSeq: r.count(),
 		Owner: r.text(), MayReplay: r.flag(),
 	}
-	answer := r.text()
 	decided.RetryAfter, decided.Lapsed = r.millis(), int(r.count())
 	decided.Left = r.units()
 	who := r.text()
@@ -139,20 +169,8 @@ func decodeDecided(n *names, raw any, d *store.Decide) (store.Decided, error) {
 		r.fail("the hashes of holders", who)
 	}
 	decided.Holders = holders
-	for r.more() {
-		state := store.LimitState{Name: r.text(), Remaining: int(r.count()), Reset: r.millis()}
-		switch state.Name {
-		case "subject":
-			state.Limit = d.SubjectLimit
-		case "client":
-			state.Limit = d.ClientLimit
-		case "slot":
-			state.Limit = d.SlotLimit
-		default:
-			r.fail("a limit's name", state.Name)
-		}
-		decided.Limits = append(decided.Limits, state)
-	}
+	decided.Limits = r.limits(d)
+	answer := r.text()
 	switch decided.Verdict {
 	case decision.Replay, decision.Answered:
 		decided.Answer = []byte(answer)
@@ -165,4 +183,34 @@ func decodeDecided(n *names, raw any, d *store.Decide) (store.Decided, error) {
 		return store.Decided{}, err
 	}
 	return decided, nil
+}
+
+// limits reads those that a decide looked at: name:remaining:reset in ms of each, with ","
+// between.
+func (r *reply) limits(d *store.Decide) (states []store.LimitState) {
+	list := r.text()
+	for list != "" {
+		var text string
+		text, list, _ = strings.Cut(list, ",")
+		parts := &reply{op: r.op, values: make([]any, 0, 3)}
+		for part := range strings.SplitSeq(text, ":") {
+			parts.values = append(parts.values, part)
+		}
+		state := store.LimitState{Name: parts.text(), Remaining: int(parts.count()), Reset: parts.millis()}
+		switch state.Name {
+		case "subject":
+			state.Limit = d.SubjectLimit
+		case "client":
+			state.Limit = d.ClientLimit
+		case "slot":
+			state.Limit = d.SlotLimit
+		default:
+			r.fail("limits", text)
+		}
+		if parts.err != nil || parts.more() {
+			r.fail("limits", text)
+		}
+		states = append(states, state)
+	}
+	return states
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -181,24 +182,27 @@ func TestANewerVersionIsNamed(t *testing.T) {
 // come from whatever else answers at the address.
 func TestRepliesOfAnotherShape(t *testing.T) {
 	list := func(values ...any) any { return values }
-	good := list("admitted", "request-000000000001", "0", "0", "0", "", "0", "", "0", "0", "-1", "")
+	good := "admitted|request-000000000001|0|0|0||0|0|0|-1|||"
 	if _, err := decodeDecided(newNames("s"), good, booking(1)); err != nil {
 		t.Fatal(err)
 	}
 	for _, raw := range []any{
-		nil, "OK", int64(1), list(), list("admitted"), list(good.([]any)[:11]...),
-		list("maybe", "", "0", "0", "0", "", "0", "", "0", "0", "-1", ""),
-		list("invalid", "", "0", "0", "0", "", "0", "", "0", "0", "-1", ""),
-		list("admitted", "", "0", "0", "0", "", "0", "", "0", "0", "-1", ""), // without a hold
-		list("sold_out", "", "2", "0", "0", "", "0", "", "0", "0", "-1", ""),
-		list("sold_out", "", "0", "0", "-1", "", "0", "", "0", "0", "-1", ""),
-		list("sold_out", "", "0", "0", "0", "", "0", "", "soon", "0", "-1", ""),
-		list("sold_out", "", "0", "0", "0", "", "0", "", "9223372036854775807", "0", "-1", ""),
-		list("sold_out", "", "0", "0", "0", "", "0", "", "0", int64(0), "-1", ""),
-		list("sold_out", "", "0", "0", "0", "", "0", "", "0", "0", "0", "1abc"), // a hash is longer
-		list("sold_out", "", "0", "0", "0", "", "0", "", "0", "0", "0", "?"),
-		list("sold_out", "", "0", "0", "0", "", "0", "", "0", "0", "-1", "", "slot"),
-		list("sold_out", "", "0", "0", "0", "", "0", "", "0", "0", "-1", "", "weather", "1", "1"),
+		nil, "OK", int64(1), list(), list("admitted"), list(good), "admitted", strings.TrimSuffix(good, "|"),
+		"maybe||0|0|0||0|0|0|-1|||",
+		"invalid||0|0|0||0|0|0|-1|||",
+		"admitted||0|0|0||0|0|0|-1|||", // without a hold
+		"sold_out||2|0|0||0|0|0|-1|||",
+		"sold_out||0|0|-1||0|0|0|-1|||",
+		"sold_out||0|0|0||0|soon|0|-1|||",
+		"sold_out||0|0|0||0|9223372036854775807|0|-1|||",
+		"sold_out||0|0|0||0|0||-1|||",
+		"sold_out||0|0|0||0|0|0|0|1abc||", // a hash is longer
+		"sold_out||0|0|0||0|0|0|0|?||",
+		"sold_out||0|0|0||0|0|0|-1||slot|",
+		"sold_out||0|0|0||0|0|0|-1||slot:1|",
+		"sold_out||0|0|0||0|0|0|-1||slot:1:1:1|",
+		"sold_out||0|0|0||0|0|0|-1||slot:1:x|",
+		"sold_out||0|0|0||0|0|0|-1||weather:1:1|",
 	} {
 		got, err := decodeDecided(newNames("s"), raw, booking(1))
 		var failure *store.Error
@@ -206,7 +210,7 @@ func TestRepliesOfAnotherShape(t *testing.T) {
 			t.Errorf("%v: decided %+v, %v", raw, got, err)
 		}
 	}
-	for _, raw := range []any{nil, "OK", list("1", "confirmed", "0", "0"), list("1", "booked", "0", "0", "0"), list("1", "confirmed", "0", "0", "0", "0"), list("yes", "held", "0", "0", "0")} {
+	for _, raw := range []any{nil, "OK", list("1", "confirmed", "0", "0", "0"), "1|confirmed|0|0", "1|booked|0|0|0", "1|confirmed|0|0|0|0", "yes|held|0|0|0"} {
 		got, err := decodeSettled(raw)
 		var failure *store.Error
 		if !errors.As(err, &failure) || failure.Kind != store.KindReply {

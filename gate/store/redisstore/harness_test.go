@@ -2,11 +2,14 @@ package redisstore
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +70,32 @@ func readKeyRecord(t testing.TB, client redis.Cmdable, name string) (r keyRecord
 	if err != nil || len(fields) != 11 {
 		t.Fatalf("%s is %q, %v", name, packed, err)
 	}
-	return keyRecord{state: fields[1], owner: fields[2], hold: fields[3], answer: fields[10]}
+	return keyRecord{state: fields[1], owner: fields[7], hold: fields[8], answer: fields[10]}
+}
+
+// slotFields is a slot's own state, the field s, as luascripts/slot.lua packs it, with text
+// for its numbers: the version of the form, exp, conf, held and so on.
+func slotFields(packed string) []string {
+	version, numbers, _ := strings.Cut(packed, "|")
+	fields := []string{version}
+	for len(numbers) >= 8 {
+		number := math.Float64frombits(binary.LittleEndian.Uint64([]byte(numbers)))
+		fields, numbers = append(fields, strconv.FormatFloat(number, 'f', -1, 64)), numbers[8:]
+	}
+	return fields
+}
+
+// packSlot is the way back.
+func packSlot(fields ...string) string {
+	packed := []byte(fields[0] + "|")
+	for _, field := range fields[1:] {
+		number, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			panic(err)
+		}
+		packed = binary.LittleEndian.AppendUint64(packed, math.Float64bits(number))
+	}
+	return string(packed)
 }
 
 // advance moves the clock of all given stores.

@@ -32,12 +32,12 @@ func (s *Store) unpackHold(state, id, packed string) (packedHold, bool) {
 	if !ok {
 		return packedHold{}, false
 	}
-	h := packedHold{Hold: store.Hold{ID: id, State: is}, subjectHash: fields[2]}
+	h := packedHold{Hold: store.Hold{ID: id, State: is}, subjectHash: fields[6]}
 	var err [3]error
 	var taken, expires int64
-	h.Units, err[0] = strconv.ParseInt(fields[1], 10, 64)
-	taken, err[1] = strconv.ParseInt(fields[3], 10, 64)
-	expires, err[2] = strconv.ParseInt(fields[4], 10, 64)
+	h.Units, err[0] = strconv.ParseInt(fields[5], 10, 64)
+	taken, err[1] = strconv.ParseInt(fields[7], 10, 64)
+	expires, err[2] = strconv.ParseInt(fields[2], 10, 64)
 	if err != [3]error{} {
 		return packedHold{}, false
 	}

@@ -239,7 +239,7 @@ func (r *interleaveRig) Save(keys []*store.Decide) interleave.Saved {
 	for _, d := range keys {
 		record, _ := contents[r.record(d)].(string)
 		if fields := strings.SplitN(record, "|", 11); len(fields) == 11 {
-			saved.Keys = append(saved.Keys, interleave.KeyState{Done: fields[1] == "done", Hold: fields[3]})
+			saved.Keys = append(saved.Keys, interleave.KeyState{Done: fields[1] == "done", Hold: fields[8]})
 		} else {
 			saved.Keys = append(saved.Keys, interleave.KeyState{})
 		}
@@ -349,10 +349,11 @@ func (r *interleaveRig) digestLook(text *strings.Builder, contents map[string]an
 func digestField(key, value string, data *database) string {
 	parts := strings.Split(value, "|")
 	switch {
-	case key == "s" && len(parts) > 9:
-		return strings.Join(parts[2:7], "|")
+	case key == "s":
+		fields := slotFields(value)
+		return strings.Join(slices.Concat(fields[2:7], fields[15:]), "|")
 	case strings.HasPrefix(key, "h:") && len(parts) > 9:
-		parts[3] = ""
+		parts[7] = ""
 		return strings.Join(parts, "|")
 	case key == "v" && len(parts) > 4: // what is left plans looks, which cases make as they like
 		return strings.Join([]string{parts[0], parts[1], strconv.FormatBool(parts[4] != "")}, "|")
@@ -381,7 +382,7 @@ func relative(text string, now int64) string {
 }
 
 // Where the holds that never lapse stand among those that do, and attempts; luascripts/slot.lua.
-const keptZone, confirmedZone, attemptZone = 1 << 51, 1 << 52, 7 << 50
+const keptZone, confirmedZone, attemptZone = 3_000_000_000_000_000, 4_000_000_000_000_000, 7_000_000_000_000_000
 
 func ticksFrom(now, at int64) int { return interleave.Ticks(time.Duration(at-now) * time.Millisecond) }
 

@@ -3,13 +3,14 @@ package redisstore
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
 )
 
-// reply reads a script's list of strings in order. The first thing that is not as
+// reply reads a script's list of texts in order. The first thing that is not as
 // it must be is kept, and everything after it reads as zero.
 type reply struct {
 	op     string
@@ -28,6 +29,21 @@ func newReply(op string, raw any, least int) *reply {
 		r.err = strange(op, "%d values, want %d", len(values), least)
 	}
 	return r
+}
+
+// unpackReply expects one text of so many values with "|" between, which only the last may
+// hold.
+func unpackReply(op string, raw any, n int) *reply {
+	text, ok := raw.(string)
+	if !ok {
+		return &reply{op: op, err: strange(op, "%T, want a text", raw)}
+	}
+	fields := strings.SplitN(text, "|", n)
+	values := make([]any, len(fields))
+	for i, field := range fields {
+		values[i] = field
+	}
+	return newReply(op, values, n)
 }
 
 func (r *reply) more() bool { return r.err == nil && r.next < len(r.values) }

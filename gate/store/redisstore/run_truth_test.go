@@ -158,11 +158,11 @@ func TestASlotFromBeforeTruthIsRead(t *testing.T) {
 	stamp := func(after time.Duration) string { return unixMillis(now.Add(after)) }
 	print := encodeFingerprint(d.Fingerprint)
 	for _, command := range [][]any{
-		{"HSET", keys.State, "s", "1|" + stamp(time.Hour) + "|2|1|3|0|0|5|0|" + stamp(0) + "|" + stamp(time.Hour) + "|1|0|0|0", "r", run,
-			"h:booked-00000000001", "confirmed|2|" + hash + "|" + stamp(-time.Minute) + "|0|0||" + print + "|||t:student",
-			"h:held-0000000000001", "held|1||" + stamp(-time.Second) + "|" + stamp(20*time.Second) + "|0|held-0000000000001:" + stamp(9*time.Second) + ":0|" + print + "|||t:",
-			"u:" + hash, "1|"},
-		{"ZADD", keys.Due, int64(7) << 50, "@", int64(1)<<52 + now.Add(-time.Minute).UnixMilli(), "booked-00000000001", stamp(20 * time.Second), "held-0000000000001"},
+		{"HSET", keys.State, "s", packSlot("1", stamp(time.Hour), "2", "1", "3", "0", "0", "5", "0", stamp(0), stamp(time.Hour), "1", "0", "0", "0", "-2", "-2", "0", "0"), "r", run,
+			"h:booked-00000000001", "confirmed||0|0||2|" + hash + "|" + stamp(-time.Minute) + "|" + print + "||t:student",
+			"h:held-0000000000001", "held||" + stamp(20*time.Second) + "|0|:" + stamp(9*time.Second) + ":0|1||" + stamp(-time.Second) + "|" + print + "||t:",
+			"u:" + hash, "1||"},
+		{"ZADD", keys.Due, int64(attemptZone), "@", confirmedZone + now.Add(-time.Minute).UnixMilli(), "booked-00000000001", stamp(20 * time.Second), "held-0000000000001"},
 	} {
 		do(t, s.client, command...)
 	}

@@ -3,9 +3,11 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/luascripts"
+	"github.com/slotgate/slotgate/rules"
 )
 
 // Settle is one atomic step after forwarding.
@@ -55,8 +57,11 @@ func (s *Store) encodeSettle(n *names, t *store.Settle, subject, key string) *ca
 	}
 	if gated {
 		slot = s.keysOf(t.Pool, t.Slot, t.Truth)
-		attemptTombstone, holdTombstone = slot.Tombstone(t.ID), slot.Tombstone(t.Hold)
-		if !s.sharded() {
+		attemptTombstone = slot.Tombstone(t.ID)
+		if t.Hold != t.ID {
+			holdTombstone = slot.Tombstone(t.Hold)
+		}
+		if t.MaxPerSubject > 0 && !s.sharded() {
 			poolSubject = s.keys.PoolSubject(t.Pool, subject)
 		}
 	}
@@ -67,24 +72,28 @@ func (s *Store) encodeSettle(n *names, t *store.Settle, subject, key string) *ca
 			reference = s.keys.Reference(n.reference(t.Pool, t.Reference))
 		}
 	}
-	return &call{op: "settle", script: luascripts.Settle, keys: slot.with(
-		attemptTombstone, holdTombstone, poolSubject, record, answer, reference,
-	), args: []any{
-		t.ID, t.Outcome.String(),
-		flag(gated), t.Hold, t.Slot, min(t.Units, maxUnits), min(t.Capacity, maxUnits),
-		millis(t.HoldTTL), life(t.Retain, max(t.HoldTTL, t.PendingTTL), 0), t.MaxPerSubject, flag(t.KeepUnknown),
-		t.ReleaseSeq, flag(t.Probe), subject, s.encodeText(subjectPlace(slot.State, t.Hold), t.Subject),
-		flag(keyed), millis(t.KeyTTL), flag(t.Keep), s.sealAnswer(record, t.Answer), n.scope(t.Scope), encodeFingerprint(t.Fingerprint),
-		int(t.Action), int(t.Truth), millis(t.PendingTTL), calledBy, key,
-	}}
+	usual := gated && t.Outcome == rules.Booked && t.Hold == t.ID && t.Action == store.Book && t.Truth == store.NoTruth &&
+		t.MaxPerSubject == 0 && !t.Probe && t.PendingTTL == 0 && t.Reference == "" && t.Keep == keyed && !s.sharded()
+	all := make(packed, 0, 512).
+		flag(usual).text(t.ID).text(subject).text(strconv.FormatInt(min(t.Units, maxUnits), 10)).
+		millis(lifetime(t.Retain, max(t.HoldTTL, t.PendingTTL), 0)).
+		flag(keyed).text(key).text("|" + encodeFingerprint(t.Fingerprint) + "|" + n.scope(t.Scope) + "|" + t.ID + "|" + t.ID + "||").
+		text(millis(t.KeyTTL))
+	rest := len(all)
+	all = all.
+		text(t.Outcome.String()).flag(gated).text(t.Hold).text(t.Slot).number(min(t.Capacity, maxUnits)).
+		millis(t.HoldTTL).number(t.MaxPerSubject).flag(t.KeepUnknown).number(t.ReleaseSeq).flag(t.Probe).
+		text(s.encodeText(subjectPlace(slot.State, t.Hold), t.Subject)).flag(t.Keep).number(int64(t.Action)).
+		text(strconv.Itoa(int(t.Truth))).millis(t.PendingTTL).
+		text(calledBy)
+	return &call{op: "settle", script: luascripts.Settle,
+		keys: s.needed(slot.before(attemptTombstone, record, answer, slot.looks, holdTombstone, poolSubject, reference)),
+		args: []any{[]byte(all[:rest]), []byte(all[rest:]), s.sealAnswer(record, t.Answer)}}
 }
 
 func decodeSettled(raw any) (store.Settled, error) {
-	r := newReply("settle", raw, 5)
+	r := unpackReply("settle", raw, 5)
 	settled := store.Settled{Applied: r.flag(), Hold: r.state(), Late: r.flag(), Oversold: r.count(), Look: r.flag()}
-	if r.more() {
-		r.fail("nothing more", r.text())
-	}
 	if err := r.end(); err != nil {
 		return store.Settled{}, err
 	}

@@ -35,7 +35,21 @@ func (s *Store) noSlot() slotKeys {
 
 // with adds a script's other keys.
 func (k slotKeys) with(more ...string) []string {
-	return append([]string{k.State, k.Due, k.Ledger, k.index, k.outbox, k.looks}, more...)
+	return k.before(append([]string{k.looks}, more...)...)
+}
+
+// before is with for a script that has the pool's looks further back.
+func (k slotKeys) before(more ...string) []string {
+	return append([]string{k.State, k.Due, k.Ledger, k.index, k.outbox}, more...)
+}
+
+// needed drops the keys at the end that play no part.
+func (s *Store) needed(keys []string) []string {
+	none := s.keys.None()
+	for len(keys) > 0 && keys[len(keys)-1] == none {
+		keys = keys[:len(keys)-1]
+	}
+	return keys
 }
 
 // oneShard puts the first key that plays a part in the place of those that play none:

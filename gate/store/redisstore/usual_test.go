@@ -19,7 +19,7 @@ import (
 
 // withoutTheUsual sends every decide and settle through the general steps.
 func withoutTheUsual(t *testing.T) {
-	mutate(t, "local decided = decide_usual()", "local decided")
+	mutate(t, "local decided, limited = decide_usual()", "local decided, limited")
 	mutate(t, "local settled = settle_usual()", "local settled")
 }
 
@@ -117,6 +117,9 @@ func contents(t *testing.T, s *Store) string {
 		case "hash":
 			fields := s.client.HGetAll(ctx, key).Val()
 			delete(fields, "r") // the run, which is another
+			if state := fields["s"]; state != "" {
+				fields["s"] = strings.Join(slotFields(state), "|")
+			}
 			value = fields
 		case "zset":
 			var members []string

@@ -4,10 +4,6 @@ local function clock(ahead)
   local us = t[1] * 1000000 + t[2] + ahead * 1000
   return math.floor(us / 1000), us
 end
-local RUN, RUN_OTHERS, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^([^,|]*)([^|]*)|([01])|(%d+)$')
-local function run_is_another_shards(run)
-  return RUN_OTHERS ~= '' and run ~= '' and string.find(RUN_OTHERS .. ',', ',' .. run .. ',', 1, true) ~= nil
-end
 local function int(n)
   return string.format('%d', n)
 end
@@ -18,8 +14,90 @@ local function check_schema(v, key)
   end
 end
 local function trim_attempts(due, now)
-  redis.call('ZREMRANGEBYSCORE', due, '(' .. int((7881299347898368)), int((7881299347898368) + now))
+  redis.call('ZREMRANGEBYSCORE', due, '(' .. int((7000000000000000)), int((7000000000000000) + now))
 end
+local function decide_usual(look, charge)
+  local usual, id, subject, units, capacity, room, retain, lease, hold_ttl, opens, keep_unknown, text, keyed, key, proof, bare, ttl,
+    repeats, charged, subject_interval, subject_burst, client_interval, client_burst, slot_interval, slot_burst = cmsgpack.unpack(ARGV[4])
+  if not usual or ARGV[2] == '1' then return end
+  if subject_interval and not look then return nil, true end
+  local now, us = clock(ARGV[1])
+  local call, format = redis.call, string.format
+  local hold_field, subject_field = 'h:' .. id, 'u:' .. subject
+  local slot = call('HMGET', KEYS[1], 's', 'r', hold_field, 't:' .. id, subject_field)
+  local state, run = slot[1], slot[2]
+  if not state or slot[3] or slot[4] or slot[5] or #state ~= (146) or string.sub(state, 1, 2) ~= '1|'
+    or not run or string.find(ARGV[#ARGV], run .. '|', 1, true) ~= 1 then return end
+  local exp, conf, held, adm, ver, first, keyed_till, quiet, ref, rel, qw, idx, keep, grave, own, own_opens, closed, odd =
+    struct.unpack(('<dddddddddddddddddd'), state, 3)
+  if own ~= (-2) then capacity = own end
+  if own_opens ~= (-2) then opens = own_opens end
+  if odd == 1 or closed == 1 or opens > now or tonumber(units) > capacity or exp <= now or first ~= 0 and first <= now then return end
+  if grave > now then
+    local graves = call('MGET', KEYS[6], KEYS[7])
+    if graves[1] or graves[2] then return end
+  end
+  local left, taken = capacity - conf - held, tonumber(units)
+  local record = keyed and call('GET', KEYS[8])
+  if record then
+    local expires, at = string.match(record, ('^1|done|%d+|(%d+)|%d+()'))
+    local same = '|' .. proof .. '|'
+    if not at or string.find(record, same, at, true) ~= at or not bare and string.sub(proof, -1) == '|' or tonumber(expires) <= now then
+      return
+    end
+    local answer = string.match(record, '^[^|]*|[^|]*|[^|]*|()', at + #same)
+    return format('replay||0|0|%d||1|0|0|%d|||', rel, math.max(0, left)) .. string.sub(record, answer)
+  end
+  local by_subject, by_client, of_slot
+  if look and not charged then
+    by_subject = look('subject', KEYS[12], subject_interval, subject_burst, us, id)
+    by_client = look('client', KEYS[13], client_interval, client_burst, us, id)
+    if by_subject and not by_subject.passes or by_client and not by_client.passes then return end
+  end
+  if taken > left then
+    if repeats > 0 and left <= 0 and call('HLEN', KEYS[1]) <= (3) * (512) then return end
+    local lapses = 0
+    if not keep_unknown and held > 0 and conf + taken <= capacity then
+      local next = call('ZRANGEBYSCORE', KEYS[2], format('%d', now), '(' .. int((3000000000000000)), 'WITHSCORES', 'LIMIT', 0, 1)
+      if next[2] then lapses = math.max(1, next[2] - now) end
+    end
+    local limits = look and charge(us, id, by_subject, by_client) or ''
+    return format('sold_out||0|0|%d||0|%d|0|%d||', rel, lapses, math.max(0, left)) .. limits .. '|'
+  end
+  if look then of_slot = look('slot', KEYS[11], slot_interval, slot_burst, us, id) end
+  if of_slot and not of_slot.passes then return end
+  if room > 0 and call('ZCOUNT', KEYS[2], '(' .. int((7000000000000000) + now), '+inf') >= room then return end
+  local remembered = now + retain
+  if adm == 0 or keep < remembered or now - idx >= (3600000) then return end
+  if quiet <= now then
+    if call('PTTL', KEYS[5]) ~= (-2) then return end
+    quiet = now + (1000)
+  end
+  local expires = now + hold_ttl
+  local stamp, lapses, awaited = format('%d', now), format('%d', expires), format('%d', now + lease)
+  ver = ver + 1
+  if first == 0 or expires < first then first = expires end
+  if keyed then keyed_till = math.max(keyed_till, now + ttl + (30000)) end
+  call('ZADD', KEYS[2], lapses, id, ('700') .. awaited, '@' .. id)
+  if ver % (16) == 0 then trim_attempts(KEYS[2], now) end
+  call('XADD', KEYS[3], 'MAXLEN', '~', '1000', '*', 'e', stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '||held|decide')
+  local s = '1|' .. struct.pack(('<dddddddd'), remembered, conf, held + taken, adm + taken, ver, first, keyed_till, quiet)
+    .. string.sub(state, (67))
+  local h = 'held|' .. key .. '|' .. lapses .. '|0|:' .. awaited .. ':' .. (rel == 0 and '0' or format('%d', rel)) .. '|' .. units
+    .. '|' .. subject .. '|' .. stamp .. '|' .. proof .. '|' .. text
+  if subject ~= '' then
+    call('HSET', KEYS[1], 's', s, hold_field, h, subject_field, '0|' .. id .. '|')
+  else
+    call('HSET', KEYS[1], 's', s, hold_field, h)
+  end
+  if keyed then
+    call('SET', KEYS[8], '1|running|' .. awaited .. format('|%d|0|', now + ttl) .. proof .. '|' .. id .. '|' .. id .. '||', 'PX', ttl)
+  end
+  local limits = look and charge(us, id, by_subject, by_client, of_slot) or ''
+  return 'admitted|' .. id .. format('|0|0|%d||0|0|0|%d||', rel, left - taken) .. limits .. '|'
+end
+local decided, limited = decide_usual()
+if decided then return decided end
 local function limit_stand(state, us)
   local limit = state.limit
   local left = limit.interval * limit.burst - (state.tat - us)
@@ -52,6 +130,29 @@ local function limit_charge(state, us, id)
   redis.call('SET', state.limit.key, int(state.tat) .. '|' .. id,
     'PX', int(math.max(1, math.ceil((state.tat - us) / 1000))))
 end
+local function limit_text(state)
+  return state.limit.name .. ':' .. int(state.remaining) .. ':' .. int(state.reset)
+end
+local function usual_limit(name, key, interval, burst, us, id)
+  if interval == 0 then return nil end
+  return limit_look({ name = name, key = key, interval = interval, burst = burst }, us, id, false)
+end
+local function usual_charge(us, id, one, two, three)
+  local limits = ''
+  for _, state in pairs({ one, two, three }) do
+    limit_charge(state, us, id)
+    limits = (limits == '' and '' or limits .. ',') .. limit_text(state)
+  end
+  return limits
+end
+if limited then
+  decided = decide_usual(usual_limit, usual_charge)
+  if decided then return decided end
+end
+local RUN, RUN_OTHERS, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^([^,|]*)([^|]*)|([01])|(%d+)$')
+local function run_is_another_shards(run)
+  return RUN_OTHERS ~= '' and run ~= '' and string.find(RUN_OTHERS .. ',', ',' .. run .. ',', 1, true) ~= nil
+end
 local function finish(key, state, now, subject)
   local value = state .. '|' .. int(now + (30000))
   if subject and subject ~= '' then value = value .. '|' .. subject end
@@ -67,14 +168,14 @@ local function finished(now, first, second)
   end
 end
 local function hold_parse(id, packed, key)
-  local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, key_hash, text =
-    string.match(packed, ('^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$'))
+  local state, key_hash, expires, adoptions, list, units, subject, taken, fingerprint, scope, text =
+    string.match(packed, ('^(%a+)|([^|]*)|(%d+)|(%d+)|([^|]*)|(%d+)|([^|]*)|(%d+)|([^|]*)|([^|]*)|(.*)$'))
   if not state then
     error({ err = 'SCHEMA ' .. key .. ' has a hold that no gate wrote: ' .. id })
   end
   local attempts = {}
-  for attempt, lease, seen in string.gmatch(list, '([^:,]+):(%d+):(%d+)') do
-    attempts[#attempts + 1] = { id = attempt, lease = tonumber(lease), seen = tonumber(seen) }
+  for attempt, lease, seen in string.gmatch(list, '([^:,]*):(%d+):(%d+)') do
+    attempts[#attempts + 1] = { id = attempt ~= '' and attempt or id, lease = tonumber(lease), seen = tonumber(seen) }
   end
   return {
     id = id, state = state, units = tonumber(units), subject = subject,
@@ -85,11 +186,11 @@ end
 local function hold_pack(h)
   local attempts = {}
   for i, a in ipairs(h.attempts) do
-    attempts[i] = a.id .. ':' .. int(a.lease) .. ':' .. int(a.seen)
+    attempts[i] = (a.id ~= h.id and a.id or '') .. ':' .. int(a.lease) .. ':' .. int(a.seen)
   end
   return table.concat({
-    h.state, int(h.units), h.subject, int(h.taken), int(h.expires), int(h.adoptions),
-    table.concat(attempts, ','), h.fingerprint, h.scope, h.key, h.text,
+    h.state, h.key, int(h.expires), int(h.adoptions), table.concat(attempts, ','), int(h.units), h.subject, int(h.taken),
+    h.fingerprint, h.scope, h.text,
   }, '|')
 end
 local function hold_is_open(h)
@@ -193,41 +294,36 @@ end
 local function key_here(key)
   if key ~= KEYS[1] then return key end
 end
-local function slot_keys(name)
+local function slot_keys(name, looks)
   return { hash = KEYS[1], due = KEYS[2], log = KEYS[3], index = key_here(KEYS[4]), outbox = key_here(KEYS[5]),
-    looks = key_here(KEYS[6]), channel = ARGV[3], name = name }
+    looks = key_here(looks or KEYS[6]), channel = ARGV[3], name = name }
 end
 local function slot_torn(s)
   error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
 end
-local function slot_unpack(s, state, mark, operator)
+local function slot_is_dirty(s) return next(s.dirty) ~= nil end
+local function slot_unpack(s, state, mark)
   check_schema(string.match(state, '^[^|]*'), s.k.hash)
-  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet, keyed = string.match(state, ('^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
-  if not exp then slot_torn(s) end
-  s.exp, s.conf, s.held, s.adm = tonumber(exp), tonumber(conf), tonumber(held), tonumber(adm)
-  s.ref, s.rel, s.ver, s.qw, s.idx = tonumber(ref), tonumber(rel), tonumber(ver), tonumber(qw), tonumber(idx)
-  s.keep, s.first, s.grave, s.quiet = tonumber(keep), tonumber(first), tonumber(grave), tonumber(quiet)
-  s.keyed = tonumber(keyed)
+  if #state ~= (146) then slot_torn(s) end
+  local own, opens, closed
+  s.exp, s.conf, s.held, s.adm, s.ver, s.first, s.keyed, s.quiet, s.ref, s.rel, s.qw, s.idx, s.keep, s.grave, own, opens, closed =
+    struct.unpack(('<dddddddddddddddddd'), state, 3)
+  s.own, s.opens = own ~= (-2) and own or nil, opens ~= (-2) and opens or nil
+  s.closed = closed == 1
   if mark then
     local full, probeat, pause, probelease, probe = string.match(mark, ('^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)$'))
     if not full then slot_torn(s) end
     s.full, s.probeat, s.pause = tonumber(full), tonumber(probeat), tonumber(pause)
     s.probelease, s.probe = tonumber(probelease), probe
   end
-  if operator then
-    s.closed, s.own, s.opens = string.match(operator, ('^(%d)|(-?%d*)|(%d*)$'))
-    if not s.closed then slot_torn(s) end
-  end
 end
 local function slot_pack_state(s)
-  return table.concat({ (1), int(s.exp), int(s.conf), int(s.held), int(s.adm), int(s.ref), int(s.rel),
-    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet), int(s.keyed) }, '|')
+  local odd = s.full > 0 or slot_is_dirty(s) or #s.cancels > 0
+  return (1) .. '|' .. struct.pack(('<dddddddddddddddddd'), s.exp, s.conf, s.held, s.adm, s.ver, s.first, s.keyed, s.quiet, s.ref, s.rel, s.qw,
+    s.idx, s.keep, s.grave, s.own or (-2), s.opens or (-2), s.closed and 1 or 0, odd and 1 or 0)
 end
 local function slot_pack_mark(s)
   return table.concat({ int(s.full), int(s.probeat), int(s.pause), int(s.probelease), s.probe }, '|')
-end
-local function slot_pack_operator(s)
-  return table.concat({ s.closed, s.own, s.opens }, '|')
 end
 local function slot_undirty(s)
   s.dirtied = true
@@ -237,35 +333,35 @@ local function slot_untouched(k)
   return { k = k, rel = 0, entries = {}, pooled = {} }
 end
 local function slot_load(k, now, kind, extra)
-  local got = redis.call('HMGET', k.hash, 's', 'm', 'o', 'r', 'd', 'v', 'c', unpack(extra))
+  local got = redis.call('HMGET', k.hash, 's', 'm', 'r', 'd', 'v', 'c', unpack(extra))
   local s = {
     k = k, now = now, kind = kind, known = false, fields = {}, holds = {}, subjects = {}, attempts = {},
     entries = {}, notes = {}, cancels = {}, pooled = {},
     exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
     keep = 0, first = 0, grave = 0, quiet = 0, keyed = 0,
-    full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
+    full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = false,
     run = RUN_CHANGED == '0' and RUN or 'none', dirty = {}, started = {},
   }
   if got[1] then
-    slot_unpack(s, got[1], got[2], got[3])
+    slot_unpack(s, got[1], got[2])
     s.known, s.unledgered = true, s.adm == 0
-    s.run = got[4] or 'none'
-    for gate, till in string.gmatch(got[5] or '', '([^:,]+):(%d+)') do
+    s.run = got[3] or 'none'
+    for gate, till in string.gmatch(got[4] or '', '([^:,]+):(%d+)') do
       if tonumber(till) > now then
         s.dirty[gate] = tonumber(till)
       elseif kind == ('2') then
         slot_undirty(s) -- nobody will resume for that gate
       end
     end
-    if got[7] then s.cancels = cancels_unpack(got[7]) end
+    if got[6] then s.cancels = cancels_unpack(got[6]) end
     if s.exp <= now then
       redis.call('DEL', k.hash, k.due, k.log)
       return slot_load(k, now, kind, extra)
     end
   end
-  if kind ~= ('0') then s.v = truth_unpack(got[6], k.hash) end
+  if kind ~= ('0') then s.v = truth_unpack(got[5], k.hash) end
   if run_is_another_shards(s.run) then s.run, s.verified = RUN, true end
-  for i, name in ipairs(extra) do s.fields[name] = got[i + 7] end
+  for i, name in ipairs(extra) do s.fields[name] = got[i + 6] end
   return s
 end
 local function slot_get(s, name)
@@ -314,46 +410,38 @@ local function slot_verified(s)
   if s.kind == ('2') then return truth_counts(s) end
   return s.run == RUN
 end
-local function slot_is_dirty(s) return next(s.dirty) ~= nil end
 local function slot_capacity(s, configured)
   if not slot_verified(s) then return (-1) end
   if s.kind == ('2') then return math.max(0, s.v.cap) end
   if s.kind == ('1') then return s.v.total end
-  return s.own ~= '' and tonumber(s.own) or configured
+  return s.own or configured
 end
 local function slot_total(s, configured)
   if s.kind == ('2') then return slot_verified(s) and s.v.total or (-1) end
   return slot_capacity(s, configured)
 end
 local function slot_doubtful(s) return slot_is_dirty(s) or truth_failed(s) end
+local function subject_ids(list)
+  local ids = {}
+  for id in string.gmatch(list or '', '[^,]+') do ids[#ids + 1] = id end
+  return ids
+end
 local function slot_subject(s, hash)
   local subject = s.subjects[hash]
   if not subject then
-    local booked, listed = string.match(slot_get(s, 'u:' .. hash) or '', '^(%d+)|(.*)$')
-    subject = { booked = tonumber(booked or 0), holds = {} }
-    for id in string.gmatch(listed or '', '[^,]+') do
-      subject.holds[#subject.holds + 1] = id
-    end
+    local booked, open, ids = string.match(slot_get(s, 'u:' .. hash) or '', ('^(%d+)|([^|]*)|(.*)$'))
+    subject = { booked = tonumber(booked or 0), holds = subject_ids(open), ids = subject_ids(ids) }
     s.subjects[hash] = subject
   end
   return subject
 end
-local function slot_subject_booked(s, hash)
-  local subject = slot_subject(s, hash)
-  if not subject.ids then
-    subject.ids = {}
-    for id in string.gmatch(slot_get(s, 'w:' .. hash) or '', '[^,]+') do
-      subject.ids[#subject.ids + 1] = id
-    end
-  end
-  return subject.ids
-end
 local function slot_subject_count(s, h, from)
   local booked, was = hold_is_booked(h), from == 'confirmed' or from == 'pending'
   if h.subject == '' or booked == was then return end
-  local subject, ids = slot_subject(s, h.subject), slot_subject_booked(s, h.subject)
+  local subject = slot_subject(s, h.subject)
+  local ids = subject.ids
   subject.booked = math.max(0, subject.booked + (booked and 1 or -1))
-  subject.changed, subject.rebooked = true, true
+  subject.changed = true
   if booked then
     if #ids < (64) then ids[#ids + 1] = h.id end
     return
@@ -407,7 +495,7 @@ local function slot_strays(s)
   return s.strays
 end
 local function slot_stray(s, key)
-  if key == '' or s.keyed <= s.now then return end
+  if not s.known or key == '' or s.keyed <= s.now then return end
   local strays = slot_strays(s)
   for _, other in ipairs(strays) do
     if other == key or other == '*' then return end
@@ -420,7 +508,7 @@ local function slot_keyed(s, key, ttl)
   if key ~= '' then s.keyed = math.max(s.keyed, s.now + ttl + (30000)) end
 end
 local function slot_holders(s)
-  if not s.known or redis.call('HLEN', s.k.hash) > (4) * (512) then return '' end
+  if not s.known or redis.call('HLEN', s.k.hash) > (3) * (512) then return '' end
   local list = { '1' }
   for _, key in ipairs(slot_strays(s)) do
     if key == '*' then return '' end
@@ -432,7 +520,7 @@ local function slot_holders(s)
     if kind == 'u:' then
       list[#list + 1] = string.sub(all[i], 3, 2 + (11))
     elseif kind == 'h:' then
-      list[#list + 1] = hold_parse(all[i], all[i + 1], s.k.hash).key
+      list[#list + 1] = string.match(all[i + 1], '^%a+|([^|]*)')
     end
   end
   for _, c in ipairs(s.cancels) do list[#list + 1] = string.sub(c.subject, 1, (11)) end
@@ -458,7 +546,7 @@ end
 local function slot_book(s, h, from)
   if from == 'pending' then
     local booked = redis.call('ZSCORE', s.k.due, '+' .. h.id)
-    h.booked = booked and tonumber(booked) - (2 ^ 52) or s.now
+    h.booked = booked and tonumber(booked) - (4000000000000000) or s.now
     s.unlisted = s.unlisted or {}
     s.unlisted[#s.unlisted + 1] = '+' .. h.id
   elseif #h.attempts > 0 then
@@ -556,7 +644,7 @@ local function slot_lapse(s, keep_unknown)
     end
   end
   if not more then
-    local next = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(s.now), '(' .. int((2 ^ 51)), 'WITHSCORES', 'LIMIT', 0, 1)
+    local next = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(s.now), '(' .. int((3000000000000000)), 'WITHSCORES', 'LIMIT', 0, 1)
     s.first, s.noted = tonumber(next[2] or 0), true
   end
   return lapsed
@@ -586,9 +674,9 @@ local function outbox_add(outbox, name, entry, id)
     'n', name, 't', t, 'h', h, 's', s, 'u', u, 'f', f, 'o', o, 'c', c)
 end
 local function slot_hold_score(s, h)
-  if h.state == 'confirmed' then return h.booked and (2 ^ 52) + h.booked end
+  if h.state == 'confirmed' then return h.booked and (4000000000000000) + h.booked end
   if h.expires == 0 then return s.now + (600000) end
-  if h.expires == (1) then return (2 ^ 51) end
+  if h.expires == (1) then return (3000000000000000) end
   return h.expires
 end
 local function slot_touch_index(s, us, retain)
@@ -608,10 +696,10 @@ local function slot_write_holds(s, set, unset)
   local function list(score, id)
     due[#due + 1] = int(score)
     due[#due + 1] = id
-    if score < (2 ^ 51) and (s.first == 0 or score < s.first) then s.first = score end
+    if score < (3000000000000000) and (s.first == 0 or score < s.first) then s.first = score end
   end
-  if not s.known then list((7881299347898368), '@') end
-  for _, a in ipairs(s.started) do list((7881299347898368) + a.lease, '@' .. a.id) end
+  if not s.known then list((7000000000000000), '@') end
+  for _, a in ipairs(s.started) do list((7000000000000000) + a.lease, '@' .. a.id) end
   for id, h in pairs(s.holds) do
     if h.changed and hold_is_finished(h) and #h.attempts == 0 and not h.remembered then
       unset[#unset + 1] = 'h:' .. id
@@ -625,7 +713,7 @@ local function slot_write_holds(s, set, unset)
       set[#set + 1] = hold_pack(h)
       local score = slot_hold_score(s, h)
       if score then list(score, id) end
-      if h.state == 'pending' and h.booked then list((2 ^ 52) + h.booked, '+' .. id) end
+      if h.state == 'pending' and h.booked then list((4000000000000000) + h.booked, '+' .. id) end
     end
   end
   for _, id in ipairs(s.forget or {}) do
@@ -643,7 +731,7 @@ local function slot_write_holds(s, set, unset)
   if s.ended and (#undue > 0 or #due == 0) then
     undue[#undue + 1] = '@' .. s.ended
   elseif s.ended then
-    list((7881299347898368) + (1), '@' .. s.ended)
+    list((7000000000000000) + (1), '@' .. s.ended)
   end
   if #due > 0 then redis.call('ZADD', s.k.due, unpack(due)) end
   if #undue > 0 then redis.call('ZREM', s.k.due, unpack(undue)) end
@@ -688,13 +776,7 @@ local function slot_save(s, us, retain)
       unset[#unset + 1] = 'u:' .. hash
     elseif subject.changed then
       set[#set + 1] = 'u:' .. hash
-      set[#set + 1] = int(subject.booked) .. '|' .. table.concat(subject.holds, ',')
-    end
-    if subject.rebooked and #subject.ids == 0 then
-      unset[#unset + 1] = 'w:' .. hash
-    elseif subject.rebooked then
-      set[#set + 1] = 'w:' .. hash
-      set[#set + 1] = table.concat(subject.ids, ',')
+      set[#set + 1] = int(subject.booked) .. '|' .. table.concat(subject.holds, ',') .. '|' .. table.concat(subject.ids, ',')
     end
   end
   for id, note in pairs(s.notes) do
@@ -730,11 +812,7 @@ local function slot_save(s, us, retain)
     set[#set + 1] = 'k'
     set[#set + 1] = strays_pack(s)
   end
-  if s.by_operator then
-    set[#set + 1] = 'o'
-    set[#set + 1] = slot_pack_operator(s)
-  end
-  local changed = #set > 0 or #unset > 0 or s.waited_for or s.announced
+  local changed = #set > 0 or #unset > 0 or s.waited_for or s.announced or s.by_operator
   if not changed and not ((s.retold or s.noted) and s.known) then return end
   if s.kind ~= ('0') then slot_save_truth(s, us, retain, set) end
   slot_touch_index(s, us, retain)
@@ -805,7 +883,7 @@ local function key_load(key, now)
   local rec = { key = key, now = now, state = 'none', owner = false, hold = '', scope = '', lease = 0, expires = 0, wait = 0 }
   if not packed then return rec end
   check_schema(string.match(packed, '^[^|]*'), key)
-  local state, owner, hold, fingerprint, scope, lease, expires, wait, by, answer = string.match(packed, ('^%d+|(%a+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|(.*)$'))
+  local state, lease, expires, wait, fingerprint, scope, owner, hold, by, answer = string.match(packed, ('^%d+|(%a+)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$'))
   if not state then error({ err = 'SCHEMA ' .. key .. ' has a record that no gate wrote' }) end
   if tonumber(expires) <= now then return rec end
   rec.state, rec.owner, rec.hold, rec.fingerprint, rec.scope = state, owner, hold, fingerprint, scope
@@ -819,8 +897,8 @@ local function key_may_replay(scope, asking, bare)
 end
 local function key_write(rec, ttl, state, owner, hold, fingerprint, scope, lease, wait, by, answer)
   local expires = math.max(rec.expires, rec.now + ttl)
-  redis.call('SET', rec.key, table.concat({ (1), state, owner, hold, fingerprint, scope, int(lease), int(expires),
-    int(wait), by, answer }, '|'), 'PX', int(expires - rec.now))
+  redis.call('SET', rec.key, table.concat({ (1), state, int(lease), int(expires), int(wait), fingerprint, scope,
+    owner, hold, by, answer }, '|'), 'PX', int(expires - rec.now))
 end
 local function key_rewrite(rec, ttl)
   key_write(rec, ttl, rec.state, rec.owner, rec.hold, rec.fingerprint, rec.scope, rec.lease, rec.wait, rec.by, rec.answer)
@@ -985,7 +1063,7 @@ local function decide_subject(d, r, s)
 end
 local function next_lapse(d, s, capacity)
   if d.truth == ('2') or d.keep_unknown or s.held == 0 or s.conf + d.units > capacity then return 0 end
-  local first = redis.call('ZRANGEBYSCORE', s.k.due, int(s.now), '(' .. int((2 ^ 51)),
+  local first = redis.call('ZRANGEBYSCORE', s.k.due, int(s.now), '(' .. int((3000000000000000)),
     'WITHSCORES', 'LIMIT', 0, 1)
   return first[2] and math.max(1, tonumber(first[2]) - s.now) or 0
 end
@@ -1021,13 +1099,14 @@ local function decide_left(d, r, s)
 end
 local function offer_holders(d, r, s)
   local capacity = slot_capacity(s, d.capacity)
-  if d.repeats == 0 or capacity == (-1) or s.conf + s.held < capacity or slot_doubtful(s) then return end
+  if d.repeats == 0 or d.blind or capacity == (-1) or s.conf + s.held < capacity or slot_doubtful(s) then return end
+  if d.truth ~= ('0') and s.now + d.repeats - s.v.checked > d.hot then return end -- stale before that
   r.holders = slot_holders(s)
   if r.holders ~= '' then slot_wait(s, d.repeats) end
 end
 local function decide_units(d, r, s)
-  local opens = s.opens ~= '' and tonumber(s.opens) or d.opens
-  if s.closed == '1' then
+  local opens = s.opens or d.opens
+  if s.closed then
     r.verdict = 'closed'
   elseif opens > s.now then
     r.verdict, r.retry = 'not_open', opens - s.now
@@ -1058,13 +1137,13 @@ local function room_of(d, s)
 end
 local function decide_room(d, r, s)
   local room, none = room_of(d, s)
-  local awaited = '(' .. int((7881299347898368) + s.now)
+  local awaited = '(' .. int((7000000000000000) + s.now)
   if not (d.line or none or room > 0 and redis.call('ZCOUNT', s.k.due, awaited, '+inf') >= room) then
     return false
   end
   r.verdict = 'no_room'
   local first = redis.call('ZRANGEBYSCORE', s.k.due, awaited, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-  r.retry = first[2] and tonumber(first[2]) - (7881299347898368) - s.now or 0
+  r.retry = first[2] and tonumber(first[2]) - (7000000000000000) - s.now or 0
   slot_wait(s, d.wait)
   return true
 end
@@ -1085,10 +1164,10 @@ local function decide_cancel(d, r, s)
   end
   local function find()
     if d.subject == '' then return nil end
-    local ids = slot_subject_booked(s, d.subject)
-    if #ids < slot_subject(s, d.subject).booked then return nil end
+    local subject = slot_subject(s, d.subject)
+    if #subject.ids < subject.booked then return nil end
     local found
-    for _, id in ipairs(ids) do
+    for _, id in ipairs(subject.ids) do
       local h = slot_hold(s, id)
       if may_mean(h) and not (d.unreferenced and slot_note(s, id).reference ~= '') then
         if found then return nil end
@@ -1153,21 +1232,18 @@ local function cancel_admit(d, r, s)
   s.recalled = true
 end
 local now, us = clock(ARGV[1])
-local resent, gated, keyed = ARGV[2] == '1', ARGV[6] == '1', ARGV[20] == '1'
-local d = {
-  id = ARGV[4], lease = tonumber(ARGV[5]),
-  units = tonumber(ARGV[8]), capacity = tonumber(ARGV[9]),
-  hold_ttl = tonumber(ARGV[10]), retain = tonumber(ARGV[11]),
-  one_per_subject = ARGV[12] == '1', max_per_subject = tonumber(ARGV[13]),
-  max_inflight = tonumber(ARGV[14]), keep_unknown = ARGV[15] == '1',
-  opens = tonumber(ARGV[16]), line = ARGV[17] == '1', subject = ARGV[18], text = ARGV[19],
-  pool_subject = key_here(KEYS[10]), target_grave = KEYS[15],
-  key_ttl = tonumber(ARGV[21]), scope = ARGV[22], bare = ARGV[23] == '1',
-  fingerprint = ARGV[24], retry_unknown = ARGV[25] == '1', wait = tonumber(ARGV[26]),
-  books = ARGV[35] == '0', confirms = ARGV[35] == '2', target = ARGV[36], unreferenced = ARGV[37] == '1',
-  truth = ARGV[38], hot = tonumber(ARGV[39]), refresh = tonumber(ARGV[40]), blind = ARGV[41] == '1',
-  key = ARGV[42], repeats = tonumber(ARGV[43]), under = ARGV[44],
-}
+local resent = ARGV[2] == '1'
+local d, keyed, charged, by_subject, by_client, of_slot = { pool_subject = key_here(KEYS[10]), target_grave = KEYS[15] }, false, false, {}, {}, {}
+local _, proof
+_, d.id, d.subject, d.units, d.capacity, d.max_inflight, d.retain, d.lease, d.hold_ttl, d.opens, d.keep_unknown, d.text,
+  keyed, d.key, proof, d.bare, _, d.repeats, charged, by_subject.interval, by_subject.burst,
+  by_client.interval, by_client.burst, of_slot.interval, of_slot.burst = cmsgpack.unpack(ARGV[4])
+local gated, name, awaits, action, subject_is_full, only_looks
+gated, name, d.one_per_subject, d.max_per_subject, d.line, d.key_ttl, d.retry_unknown, d.wait, awaits, action, d.target, d.unreferenced,
+  d.truth, d.hot, d.refresh, d.blind, d.under, subject_is_full, only_looks = cmsgpack.unpack(ARGV[5])
+d.units = tonumber(d.units)
+d.fingerprint, d.scope = string.match(proof, '^([^|]*)|(.*)$')
+d.books, d.confirms = action == 0, action == 2
 local r = { hold = '', owner = '', answer = '', holders = '', retry = 0, lapsed = 0, limits = {} }
 local rec, s
 local function bool(b) return b and '1' or '0' end
@@ -1179,33 +1255,31 @@ local function units_left()
 end
 local function answer()
   local admitted = r.verdict == 'admitted'
-  local reply = { r.recorded and 'recorded' or r.verdict, r.hold, bool(r.adopted), bool(admitted and r.probe), int(r.seen or s and s.rel or 0),
-    r.owner, bool(r.may_replay), r.answer, int(r.retry), int(r.lapsed), int(units_left()), r.holders }
-  for _, state in ipairs(r.limits) do
-    reply[#reply + 1] = state.limit.name
-    reply[#reply + 1] = int(state.remaining)
-    reply[#reply + 1] = int(state.reset)
-  end
+  local limits = {}
+  for i, state in ipairs(r.limits) do limits[i] = limit_text(state) end
+  local reply = table.concat({ r.recorded and 'recorded' or r.verdict, r.hold, bool(r.adopted), bool(admitted and r.probe),
+    int(r.seen or s and s.rel or 0), r.owner, bool(r.may_replay), int(r.retry), int(r.lapsed), int(units_left()), r.holders,
+    table.concat(limits, ','), r.answer }, '|')
   return s and slot_reply(s, us, reply) or reply
 end
 local function before()
-  if keyed and ARGV[27] == '1' then
-    local scope, left = key_left_answer(KEYS[12], now)
+  if keyed and awaits then
+    local scope, left = key_left_answer(KEYS[14], now)
     if scope then
       r.verdict, r.may_replay = 'answered', key_may_replay(scope, d.scope, d.bare)
       r.answer = r.may_replay and left or ''
       return true
     end
   end
-  if keyed then rec = key_load(KEYS[11], now) end
+  if keyed then rec = key_load(KEYS[8], now) end
   if gated then
     local extra = { 'h:' .. d.id, 't:' .. d.id }
     if d.subject ~= '' then extra[#extra + 1] = 'u:' .. d.subject end
     if rec and rec.hold ~= '' then extra[#extra + 1] = 'h:' .. rec.hold end
     if d.under ~= '' then extra[#extra + 1] = 'h:' .. d.under end
     if d.target ~= '' then extra[#extra + 1] = 'h:' .. d.target end
-    s = slot_load(slot_keys(ARGV[7]), now, d.truth, extra)
-    if slot_finished(s, KEYS[7], KEYS[8]) then
+    s = slot_load(slot_keys(name, KEYS[9]), now, d.truth, extra)
+    if slot_finished(s, KEYS[6], KEYS[7]) then
       s = slot_untouched(s.k)
       r.verdict = 'gone'
       return true
@@ -1214,7 +1288,7 @@ local function before()
     r.recorded = not s.k.index and r.verdict == 'admitted'
     return true
   end
-  if keyed and finished(now, KEYS[7], KEYS[8]) then
+  if keyed and finished(now, KEYS[6], KEYS[7]) then
     r.verdict = 'gone'
     return true
   end
@@ -1224,11 +1298,10 @@ local function before()
   end
   return false
 end
-local function limited(name, key, at, verdict)
-  local interval = tonumber(ARGV[at])
-  if interval == 0 then return false end
-  local state = limit_look({ name = name, key = key, interval = interval, burst = tonumber(ARGV[at + 1]) },
-    us, d.id, resent)
+local function limited(name, key, limit, verdict)
+  if (limit.interval or 0) == 0 then return false end
+  limit.name, limit.key = name, key
+  local state = limit_look(limit, us, d.id, resent)
   r.limits[#r.limits + 1] = state
   if not state.passes then
     r.verdict, r.retry = verdict, state.retry
@@ -1243,7 +1316,7 @@ local function limited(name, key, at, verdict)
 end
 local function subject_full()
   if d.max_per_subject == 0 or d.subject == '' then return false end
-  local full = ARGV[45] == '1'
+  local full = subject_is_full
   if d.pool_subject then full = pool_units(d.pool_subject, now, d.id) + d.units > d.max_per_subject end
   if full then r.verdict = 'subject_full' end
   return full
@@ -1257,7 +1330,7 @@ local function under()
     r.verdict = 'booked'
   elseif hold == 'gone' and not keyed then
     r.verdict = 'hold_gone'
-  elseif not r.verdict and ARGV[46] == '1' then
+  elseif not r.verdict and only_looks then
     r.verdict = 'looked'
   end
   return r.verdict ~= nil
@@ -1266,14 +1339,14 @@ local function look()
   if gated and d.books then r.lapsed = slot_lapse(s, d.keep_unknown) end
   if keyed and decide_key(d, r, rec) then return true end
   if gated and under() then return true end
-  if ARGV[28] ~= '1' then
-    if limited('subject', KEYS[13], 29, 'limited_subject') then return true end
-    if limited('client', KEYS[14], 31, 'limited_client') then return true end
+  if not charged then
+    if limited('subject', KEYS[12], by_subject, 'limited_subject') then return true end
+    if limited('client', KEYS[13], by_client, 'limited_client') then return true end
   end
   if not gated then return false end
   if not d.books then return decide_cancel(d, r, s) end
   return decide_subject(d, r, s) or subject_full() or decide_units(d, r, s)
-    or limited('slot', KEYS[9], 33, 'limited_slot') or decide_room(d, r, s)
+    or limited('slot', KEYS[11], of_slot, 'limited_slot') or decide_room(d, r, s)
 end
 if before() then return answer() end
 if not look() then
@@ -1288,9 +1361,9 @@ end
 if r.verdict == 'admitted' then
   if keyed then key_claim(rec, d.id, d.books and r.hold or '', d.fingerprint, d.scope, d.lease, d.key_ttl) end
 elseif resent and gated then
-  slot_finish(s, KEYS[8], '')
+  slot_finish(s, KEYS[7], '')
 elseif resent and keyed then
-  finish(KEYS[8], '', now)
+  finish(KEYS[7], '', now)
 end
 if gated and d.truth ~= ('0') then decide_look(d, s) end
 if gated then slot_save(s, us, d.retain) end

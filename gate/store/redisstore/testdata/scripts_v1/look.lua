@@ -4,10 +4,6 @@ local function clock(ahead)
   local us = t[1] * 1000000 + t[2] + ahead * 1000
   return math.floor(us / 1000), us
 end
-local RUN, RUN_OTHERS, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^([^,|]*)([^|]*)|([01])|(%d+)$')
-local function run_is_another_shards(run)
-  return RUN_OTHERS ~= '' and run ~= '' and string.find(RUN_OTHERS .. ',', ',' .. run .. ',', 1, true) ~= nil
-end
 local function int(n)
   return string.format('%d', n)
 end
@@ -18,7 +14,11 @@ local function check_schema(v, key)
   end
 end
 local function trim_attempts(due, now)
-  redis.call('ZREMRANGEBYSCORE', due, '(' .. int((7881299347898368)), int((7881299347898368) + now))
+  redis.call('ZREMRANGEBYSCORE', due, '(' .. int((7000000000000000)), int((7000000000000000) + now))
+end
+local RUN, RUN_OTHERS, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^([^,|]*)([^|]*)|([01])|(%d+)$')
+local function run_is_another_shards(run)
+  return RUN_OTHERS ~= '' and run ~= '' and string.find(RUN_OTHERS .. ',', ',' .. run .. ',', 1, true) ~= nil
 end
 local function finished(now, first, second)
   local found = redis.call('MGET', first, second)
@@ -30,14 +30,14 @@ local function finished(now, first, second)
   end
 end
 local function hold_parse(id, packed, key)
-  local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, key_hash, text =
-    string.match(packed, ('^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$'))
+  local state, key_hash, expires, adoptions, list, units, subject, taken, fingerprint, scope, text =
+    string.match(packed, ('^(%a+)|([^|]*)|(%d+)|(%d+)|([^|]*)|(%d+)|([^|]*)|(%d+)|([^|]*)|([^|]*)|(.*)$'))
   if not state then
     error({ err = 'SCHEMA ' .. key .. ' has a hold that no gate wrote: ' .. id })
   end
   local attempts = {}
-  for attempt, lease, seen in string.gmatch(list, '([^:,]+):(%d+):(%d+)') do
-    attempts[#attempts + 1] = { id = attempt, lease = tonumber(lease), seen = tonumber(seen) }
+  for attempt, lease, seen in string.gmatch(list, '([^:,]*):(%d+):(%d+)') do
+    attempts[#attempts + 1] = { id = attempt ~= '' and attempt or id, lease = tonumber(lease), seen = tonumber(seen) }
   end
   return {
     id = id, state = state, units = tonumber(units), subject = subject,
@@ -48,11 +48,11 @@ end
 local function hold_pack(h)
   local attempts = {}
   for i, a in ipairs(h.attempts) do
-    attempts[i] = a.id .. ':' .. int(a.lease) .. ':' .. int(a.seen)
+    attempts[i] = (a.id ~= h.id and a.id or '') .. ':' .. int(a.lease) .. ':' .. int(a.seen)
   end
   return table.concat({
-    h.state, int(h.units), h.subject, int(h.taken), int(h.expires), int(h.adoptions),
-    table.concat(attempts, ','), h.fingerprint, h.scope, h.key, h.text,
+    h.state, h.key, int(h.expires), int(h.adoptions), table.concat(attempts, ','), int(h.units), h.subject, int(h.taken),
+    h.fingerprint, h.scope, h.text,
   }, '|')
 end
 local function hold_is_open(h)
@@ -135,76 +135,71 @@ end
 local function key_here(key)
   if key ~= KEYS[1] then return key end
 end
-local function slot_keys(name)
+local function slot_keys(name, looks)
   return { hash = KEYS[1], due = KEYS[2], log = KEYS[3], index = key_here(KEYS[4]), outbox = key_here(KEYS[5]),
-    looks = key_here(KEYS[6]), channel = ARGV[3], name = name }
+    looks = key_here(looks or KEYS[6]), channel = ARGV[3], name = name }
 end
 local function slot_torn(s)
   error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
 end
-local function slot_unpack(s, state, mark, operator)
+local function slot_is_dirty(s) return next(s.dirty) ~= nil end
+local function slot_unpack(s, state, mark)
   check_schema(string.match(state, '^[^|]*'), s.k.hash)
-  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet, keyed = string.match(state, ('^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
-  if not exp then slot_torn(s) end
-  s.exp, s.conf, s.held, s.adm = tonumber(exp), tonumber(conf), tonumber(held), tonumber(adm)
-  s.ref, s.rel, s.ver, s.qw, s.idx = tonumber(ref), tonumber(rel), tonumber(ver), tonumber(qw), tonumber(idx)
-  s.keep, s.first, s.grave, s.quiet = tonumber(keep), tonumber(first), tonumber(grave), tonumber(quiet)
-  s.keyed = tonumber(keyed)
+  if #state ~= (146) then slot_torn(s) end
+  local own, opens, closed
+  s.exp, s.conf, s.held, s.adm, s.ver, s.first, s.keyed, s.quiet, s.ref, s.rel, s.qw, s.idx, s.keep, s.grave, own, opens, closed =
+    struct.unpack(('<dddddddddddddddddd'), state, 3)
+  s.own, s.opens = own ~= (-2) and own or nil, opens ~= (-2) and opens or nil
+  s.closed = closed == 1
   if mark then
     local full, probeat, pause, probelease, probe = string.match(mark, ('^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)$'))
     if not full then slot_torn(s) end
     s.full, s.probeat, s.pause = tonumber(full), tonumber(probeat), tonumber(pause)
     s.probelease, s.probe = tonumber(probelease), probe
   end
-  if operator then
-    s.closed, s.own, s.opens = string.match(operator, ('^(%d)|(-?%d*)|(%d*)$'))
-    if not s.closed then slot_torn(s) end
-  end
 end
 local function slot_pack_state(s)
-  return table.concat({ (1), int(s.exp), int(s.conf), int(s.held), int(s.adm), int(s.ref), int(s.rel),
-    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet), int(s.keyed) }, '|')
+  local odd = s.full > 0 or slot_is_dirty(s) or #s.cancels > 0
+  return (1) .. '|' .. struct.pack(('<dddddddddddddddddd'), s.exp, s.conf, s.held, s.adm, s.ver, s.first, s.keyed, s.quiet, s.ref, s.rel, s.qw,
+    s.idx, s.keep, s.grave, s.own or (-2), s.opens or (-2), s.closed and 1 or 0, odd and 1 or 0)
 end
 local function slot_pack_mark(s)
   return table.concat({ int(s.full), int(s.probeat), int(s.pause), int(s.probelease), s.probe }, '|')
-end
-local function slot_pack_operator(s)
-  return table.concat({ s.closed, s.own, s.opens }, '|')
 end
 local function slot_undirty(s)
   s.dirtied = true
   if s.kind == ('2') then s.run, s.verified = 'none', true end
 end
 local function slot_load(k, now, kind, extra)
-  local got = redis.call('HMGET', k.hash, 's', 'm', 'o', 'r', 'd', 'v', 'c', unpack(extra))
+  local got = redis.call('HMGET', k.hash, 's', 'm', 'r', 'd', 'v', 'c', unpack(extra))
   local s = {
     k = k, now = now, kind = kind, known = false, fields = {}, holds = {}, subjects = {}, attempts = {},
     entries = {}, notes = {}, cancels = {}, pooled = {},
     exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
     keep = 0, first = 0, grave = 0, quiet = 0, keyed = 0,
-    full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
+    full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = false,
     run = RUN_CHANGED == '0' and RUN or 'none', dirty = {}, started = {},
   }
   if got[1] then
-    slot_unpack(s, got[1], got[2], got[3])
+    slot_unpack(s, got[1], got[2])
     s.known, s.unledgered = true, s.adm == 0
-    s.run = got[4] or 'none'
-    for gate, till in string.gmatch(got[5] or '', '([^:,]+):(%d+)') do
+    s.run = got[3] or 'none'
+    for gate, till in string.gmatch(got[4] or '', '([^:,]+):(%d+)') do
       if tonumber(till) > now then
         s.dirty[gate] = tonumber(till)
       elseif kind == ('2') then
         slot_undirty(s) -- nobody will resume for that gate
       end
     end
-    if got[7] then s.cancels = cancels_unpack(got[7]) end
+    if got[6] then s.cancels = cancels_unpack(got[6]) end
     if s.exp <= now then
       redis.call('DEL', k.hash, k.due, k.log)
       return slot_load(k, now, kind, extra)
     end
   end
-  if kind ~= ('0') then s.v = truth_unpack(got[6], k.hash) end
+  if kind ~= ('0') then s.v = truth_unpack(got[5], k.hash) end
   if run_is_another_shards(s.run) then s.run, s.verified = RUN, true end
-  for i, name in ipairs(extra) do s.fields[name] = got[i + 7] end
+  for i, name in ipairs(extra) do s.fields[name] = got[i + 6] end
   return s
 end
 local function slot_get(s, name)
@@ -235,34 +230,27 @@ local function slot_hold(s, id, forgotten)
   if not forgotten and hold_is_finished(h) and h.expires <= s.now then return nil end
   return h
 end
+local function subject_ids(list)
+  local ids = {}
+  for id in string.gmatch(list or '', '[^,]+') do ids[#ids + 1] = id end
+  return ids
+end
 local function slot_subject(s, hash)
   local subject = s.subjects[hash]
   if not subject then
-    local booked, listed = string.match(slot_get(s, 'u:' .. hash) or '', '^(%d+)|(.*)$')
-    subject = { booked = tonumber(booked or 0), holds = {} }
-    for id in string.gmatch(listed or '', '[^,]+') do
-      subject.holds[#subject.holds + 1] = id
-    end
+    local booked, open, ids = string.match(slot_get(s, 'u:' .. hash) or '', ('^(%d+)|([^|]*)|(.*)$'))
+    subject = { booked = tonumber(booked or 0), holds = subject_ids(open), ids = subject_ids(ids) }
     s.subjects[hash] = subject
   end
   return subject
 end
-local function slot_subject_booked(s, hash)
-  local subject = slot_subject(s, hash)
-  if not subject.ids then
-    subject.ids = {}
-    for id in string.gmatch(slot_get(s, 'w:' .. hash) or '', '[^,]+') do
-      subject.ids[#subject.ids + 1] = id
-    end
-  end
-  return subject.ids
-end
 local function slot_subject_count(s, h, from)
   local booked, was = hold_is_booked(h), from == 'confirmed' or from == 'pending'
   if h.subject == '' or booked == was then return end
-  local subject, ids = slot_subject(s, h.subject), slot_subject_booked(s, h.subject)
+  local subject = slot_subject(s, h.subject)
+  local ids = subject.ids
   subject.booked = math.max(0, subject.booked + (booked and 1 or -1))
-  subject.changed, subject.rebooked = true, true
+  subject.changed = true
   if booked then
     if #ids < (64) then ids[#ids + 1] = h.id end
     return
@@ -299,7 +287,7 @@ local function slot_strays(s)
   return s.strays
 end
 local function slot_stray(s, key)
-  if key == '' or s.keyed <= s.now then return end
+  if not s.known or key == '' or s.keyed <= s.now then return end
   local strays = slot_strays(s)
   for _, other in ipairs(strays) do
     if other == key or other == '*' then return end
@@ -328,7 +316,7 @@ end
 local function slot_book(s, h, from)
   if from == 'pending' then
     local booked = redis.call('ZSCORE', s.k.due, '+' .. h.id)
-    h.booked = booked and tonumber(booked) - (2 ^ 52) or s.now
+    h.booked = booked and tonumber(booked) - (4000000000000000) or s.now
     s.unlisted = s.unlisted or {}
     s.unlisted[#s.unlisted + 1] = '+' .. h.id
   elseif #h.attempts > 0 then
@@ -402,7 +390,7 @@ local function slot_lapse(s, keep_unknown)
     end
   end
   if not more then
-    local next = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(s.now), '(' .. int((2 ^ 51)), 'WITHSCORES', 'LIMIT', 0, 1)
+    local next = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(s.now), '(' .. int((3000000000000000)), 'WITHSCORES', 'LIMIT', 0, 1)
     s.first, s.noted = tonumber(next[2] or 0), true
   end
   return lapsed
@@ -432,9 +420,9 @@ local function outbox_add(outbox, name, entry, id)
     'n', name, 't', t, 'h', h, 's', s, 'u', u, 'f', f, 'o', o, 'c', c)
 end
 local function slot_hold_score(s, h)
-  if h.state == 'confirmed' then return h.booked and (2 ^ 52) + h.booked end
+  if h.state == 'confirmed' then return h.booked and (4000000000000000) + h.booked end
   if h.expires == 0 then return s.now + (600000) end
-  if h.expires == (1) then return (2 ^ 51) end
+  if h.expires == (1) then return (3000000000000000) end
   return h.expires
 end
 local function slot_touch_index(s, us, retain)
@@ -454,10 +442,10 @@ local function slot_write_holds(s, set, unset)
   local function list(score, id)
     due[#due + 1] = int(score)
     due[#due + 1] = id
-    if score < (2 ^ 51) and (s.first == 0 or score < s.first) then s.first = score end
+    if score < (3000000000000000) and (s.first == 0 or score < s.first) then s.first = score end
   end
-  if not s.known then list((7881299347898368), '@') end
-  for _, a in ipairs(s.started) do list((7881299347898368) + a.lease, '@' .. a.id) end
+  if not s.known then list((7000000000000000), '@') end
+  for _, a in ipairs(s.started) do list((7000000000000000) + a.lease, '@' .. a.id) end
   for id, h in pairs(s.holds) do
     if h.changed and hold_is_finished(h) and #h.attempts == 0 and not h.remembered then
       unset[#unset + 1] = 'h:' .. id
@@ -471,7 +459,7 @@ local function slot_write_holds(s, set, unset)
       set[#set + 1] = hold_pack(h)
       local score = slot_hold_score(s, h)
       if score then list(score, id) end
-      if h.state == 'pending' and h.booked then list((2 ^ 52) + h.booked, '+' .. id) end
+      if h.state == 'pending' and h.booked then list((4000000000000000) + h.booked, '+' .. id) end
     end
   end
   for _, id in ipairs(s.forget or {}) do
@@ -489,7 +477,7 @@ local function slot_write_holds(s, set, unset)
   if s.ended and (#undue > 0 or #due == 0) then
     undue[#undue + 1] = '@' .. s.ended
   elseif s.ended then
-    list((7881299347898368) + (1), '@' .. s.ended)
+    list((7000000000000000) + (1), '@' .. s.ended)
   end
   if #due > 0 then redis.call('ZADD', s.k.due, unpack(due)) end
   if #undue > 0 then redis.call('ZREM', s.k.due, unpack(undue)) end
@@ -534,13 +522,7 @@ local function slot_save(s, us, retain)
       unset[#unset + 1] = 'u:' .. hash
     elseif subject.changed then
       set[#set + 1] = 'u:' .. hash
-      set[#set + 1] = int(subject.booked) .. '|' .. table.concat(subject.holds, ',')
-    end
-    if subject.rebooked and #subject.ids == 0 then
-      unset[#unset + 1] = 'w:' .. hash
-    elseif subject.rebooked then
-      set[#set + 1] = 'w:' .. hash
-      set[#set + 1] = table.concat(subject.ids, ',')
+      set[#set + 1] = int(subject.booked) .. '|' .. table.concat(subject.holds, ',') .. '|' .. table.concat(subject.ids, ',')
     end
   end
   for id, note in pairs(s.notes) do
@@ -576,11 +558,7 @@ local function slot_save(s, us, retain)
     set[#set + 1] = 'k'
     set[#set + 1] = strays_pack(s)
   end
-  if s.by_operator then
-    set[#set + 1] = 'o'
-    set[#set + 1] = slot_pack_operator(s)
-  end
-  local changed = #set > 0 or #unset > 0 or s.waited_for or s.announced
+  local changed = #set > 0 or #unset > 0 or s.waited_for or s.announced or s.by_operator
   if not changed and not ((s.retold or s.noted) and s.known) then return end
   if s.kind ~= ('0') then slot_save_truth(s, us, retain, set) end
   slot_touch_index(s, us, retain)
@@ -623,7 +601,7 @@ local id, lag, lease, force = ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]), A
 local fresh = tonumber(ARGV[13])
 local s = slot_load(slot_keys(ARGV[4]), now, ARGV[7], {})
 local function booked_lately()
-  local listed = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int((2 ^ 52) + now - lag), '(' .. int((7881299347898368)),
+  local listed = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int((4000000000000000) + now - lag), '(' .. int((7000000000000000)),
     'WITHSCORES', 'LIMIT', 0, (4000))
   if #listed == 2 * (4000) then return s.conf + s.v.pending end
   local ids, names = {}, {}
@@ -636,7 +614,7 @@ local function booked_lately()
   for i, hold in ipairs(ids) do
     local h = slot_hold(s, hold)
     local booked = h and #h.attempts > 0 and slot_note(s, hold).booked
-    local again = tonumber(listed[2 * i]) > (2 ^ 52) + now
+    local again = tonumber(listed[2 * i]) > (4000000000000000) + now
     if h and hold_is_booked(h) and (again or not booked or booked > now - lag) then units = units + h.units end
   end
   return units

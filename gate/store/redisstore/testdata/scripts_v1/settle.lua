@@ -4,10 +4,6 @@ local function clock(ahead)
   local us = t[1] * 1000000 + t[2] + ahead * 1000
   return math.floor(us / 1000), us
 end
-local RUN, RUN_OTHERS, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^([^,|]*)([^|]*)|([01])|(%d+)$')
-local function run_is_another_shards(run)
-  return RUN_OTHERS ~= '' and run ~= '' and string.find(RUN_OTHERS .. ',', ',' .. run .. ',', 1, true) ~= nil
-end
 local function int(n)
   return string.format('%d', n)
 end
@@ -18,7 +14,64 @@ local function check_schema(v, key)
   end
 end
 local function trim_attempts(due, now)
-  redis.call('ZREMRANGEBYSCORE', due, '(' .. int((7881299347898368)), int((7881299347898368) + now))
+  redis.call('ZREMRANGEBYSCORE', due, '(' .. int((7000000000000000)), int((7000000000000000) + now))
+end
+local function settle_usual()
+  local usual, id, subject, units, retain, keyed, key, owned, key_ttl = cmsgpack.unpack(ARGV[4])
+  if not usual then return end
+  local now = clock(ARGV[1])
+  local call, format = redis.call, string.format
+  local hold_field, subject_field = 'h:' .. id, 'u:' .. subject
+  local slot = call('HMGET', KEYS[1], 's', hold_field, 'f:' .. id, subject_field)
+  local state, hold = slot[1], slot[2]
+  if not hold or slot[3] or subject ~= '' and slot[4] ~= '0|' .. id .. '|' or #state ~= (146) or string.sub(state, 1, 2) ~= '1|' then
+    return
+  end
+  local begins = 'held|' .. key .. '|'
+  local rest = string.find(hold, begins, 1, true) == 1 and string.match(hold, ('^%d+|0|:%d+:%d+()|'), #begins + 1)
+  if not rest or string.find(hold, '|' .. units .. '|' .. subject .. '|', rest, true) ~= rest then return end
+  local exp, conf, held, adm, ver, first, keyed_till, quiet, ref, rel, qw, idx, keep, grave, own, opens, closed, odd =
+    struct.unpack(('<dddddddddddddddddd'), state, 3)
+  local remembered = now + retain
+  if odd == 1 or exp <= now or qw > now or keep < remembered or now - idx >= (3600000) then return end
+  local record, leases, expires, waits, at
+  local key_till = now + key_ttl
+  if keyed then
+    record = call('GET', KEYS[7]) or ''
+    leases, expires, waits, at = string.match(record, ('^1|running(|%d+|)(%d+)|(%d+)()'))
+    if not at or string.find(record, owned, at, true) ~= at or #record ~= at + #owned - 1 then return end
+    expires = tonumber(expires)
+    if expires <= now or expires > key_till or tonumber(waits) > now then return end
+  end
+  if quiet <= now then
+    if call('PTTL', KEYS[5]) ~= (-2) then return end
+    quiet = now + (1000)
+  end
+  local stamp = format('%d', now)
+  ver = ver + 1
+  call('ZADD', KEYS[2], ('400') .. stamp, id, ('7000000000000001'), '@' .. id)
+  if ver % (16) == 0 then trim_attempts(KEYS[2], now) end
+  call('XADD', KEYS[3], 'MAXLEN', '~', '1000', '*', 'e',
+    stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '|held|confirmed|booked')
+  if keyed then keyed_till = math.max(keyed_till, key_till + (30000)) end
+  local s = '1|' .. struct.pack(('<dddddddd'), remembered, conf + units, held - units, adm, ver, first, keyed_till, quiet)
+    .. string.sub(state, (67))
+  local h = 'confirmed|' .. key .. '|0|0|' .. string.sub(hold, rest)
+  if subject ~= '' then
+    call('HSET', KEYS[1], 's', s, hold_field, h, subject_field, '1||' .. id)
+  else
+    call('HSET', KEYS[1], 's', s, hold_field, h)
+  end
+  if keyed then
+    call('SET', KEYS[7], '1|done' .. leases .. format('%d|', key_till) .. waits .. owned .. ARGV[6], 'PX', key_ttl)
+  end
+  return '1|confirmed|0|0|0'
+end
+local settled = settle_usual()
+if settled then return settled end
+local RUN, RUN_OTHERS, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^([^,|]*)([^|]*)|([01])|(%d+)$')
+local function run_is_another_shards(run)
+  return RUN_OTHERS ~= '' and run ~= '' and string.find(RUN_OTHERS .. ',', ',' .. run .. ',', 1, true) ~= nil
 end
 local function finish(key, state, now, subject)
   local value = state .. '|' .. int(now + (30000))
@@ -35,14 +88,14 @@ local function finished(now, first, second)
   end
 end
 local function hold_parse(id, packed, key)
-  local state, units, subject, taken, expires, adoptions, list, fingerprint, scope, key_hash, text =
-    string.match(packed, ('^(%a+)|(%d+)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$'))
+  local state, key_hash, expires, adoptions, list, units, subject, taken, fingerprint, scope, text =
+    string.match(packed, ('^(%a+)|([^|]*)|(%d+)|(%d+)|([^|]*)|(%d+)|([^|]*)|(%d+)|([^|]*)|([^|]*)|(.*)$'))
   if not state then
     error({ err = 'SCHEMA ' .. key .. ' has a hold that no gate wrote: ' .. id })
   end
   local attempts = {}
-  for attempt, lease, seen in string.gmatch(list, '([^:,]+):(%d+):(%d+)') do
-    attempts[#attempts + 1] = { id = attempt, lease = tonumber(lease), seen = tonumber(seen) }
+  for attempt, lease, seen in string.gmatch(list, '([^:,]*):(%d+):(%d+)') do
+    attempts[#attempts + 1] = { id = attempt ~= '' and attempt or id, lease = tonumber(lease), seen = tonumber(seen) }
   end
   return {
     id = id, state = state, units = tonumber(units), subject = subject,
@@ -53,11 +106,11 @@ end
 local function hold_pack(h)
   local attempts = {}
   for i, a in ipairs(h.attempts) do
-    attempts[i] = a.id .. ':' .. int(a.lease) .. ':' .. int(a.seen)
+    attempts[i] = (a.id ~= h.id and a.id or '') .. ':' .. int(a.lease) .. ':' .. int(a.seen)
   end
   return table.concat({
-    h.state, int(h.units), h.subject, int(h.taken), int(h.expires), int(h.adoptions),
-    table.concat(attempts, ','), h.fingerprint, h.scope, h.key, h.text,
+    h.state, h.key, int(h.expires), int(h.adoptions), table.concat(attempts, ','), int(h.units), h.subject, int(h.taken),
+    h.fingerprint, h.scope, h.text,
   }, '|')
 end
 local function hold_is_open(h)
@@ -142,76 +195,71 @@ end
 local function key_here(key)
   if key ~= KEYS[1] then return key end
 end
-local function slot_keys(name)
+local function slot_keys(name, looks)
   return { hash = KEYS[1], due = KEYS[2], log = KEYS[3], index = key_here(KEYS[4]), outbox = key_here(KEYS[5]),
-    looks = key_here(KEYS[6]), channel = ARGV[3], name = name }
+    looks = key_here(looks or KEYS[6]), channel = ARGV[3], name = name }
 end
 local function slot_torn(s)
   error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
 end
-local function slot_unpack(s, state, mark, operator)
+local function slot_is_dirty(s) return next(s.dirty) ~= nil end
+local function slot_unpack(s, state, mark)
   check_schema(string.match(state, '^[^|]*'), s.k.hash)
-  local exp, conf, held, adm, ref, rel, ver, qw, idx, keep, first, grave, quiet, keyed = string.match(state, ('^%d+|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)$'))
-  if not exp then slot_torn(s) end
-  s.exp, s.conf, s.held, s.adm = tonumber(exp), tonumber(conf), tonumber(held), tonumber(adm)
-  s.ref, s.rel, s.ver, s.qw, s.idx = tonumber(ref), tonumber(rel), tonumber(ver), tonumber(qw), tonumber(idx)
-  s.keep, s.first, s.grave, s.quiet = tonumber(keep), tonumber(first), tonumber(grave), tonumber(quiet)
-  s.keyed = tonumber(keyed)
+  if #state ~= (146) then slot_torn(s) end
+  local own, opens, closed
+  s.exp, s.conf, s.held, s.adm, s.ver, s.first, s.keyed, s.quiet, s.ref, s.rel, s.qw, s.idx, s.keep, s.grave, own, opens, closed =
+    struct.unpack(('<dddddddddddddddddd'), state, 3)
+  s.own, s.opens = own ~= (-2) and own or nil, opens ~= (-2) and opens or nil
+  s.closed = closed == 1
   if mark then
     local full, probeat, pause, probelease, probe = string.match(mark, ('^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)$'))
     if not full then slot_torn(s) end
     s.full, s.probeat, s.pause = tonumber(full), tonumber(probeat), tonumber(pause)
     s.probelease, s.probe = tonumber(probelease), probe
   end
-  if operator then
-    s.closed, s.own, s.opens = string.match(operator, ('^(%d)|(-?%d*)|(%d*)$'))
-    if not s.closed then slot_torn(s) end
-  end
 end
 local function slot_pack_state(s)
-  return table.concat({ (1), int(s.exp), int(s.conf), int(s.held), int(s.adm), int(s.ref), int(s.rel),
-    int(s.ver), int(s.qw), int(s.idx), int(s.keep), int(s.first), int(s.grave), int(s.quiet), int(s.keyed) }, '|')
+  local odd = s.full > 0 or slot_is_dirty(s) or #s.cancels > 0
+  return (1) .. '|' .. struct.pack(('<dddddddddddddddddd'), s.exp, s.conf, s.held, s.adm, s.ver, s.first, s.keyed, s.quiet, s.ref, s.rel, s.qw,
+    s.idx, s.keep, s.grave, s.own or (-2), s.opens or (-2), s.closed and 1 or 0, odd and 1 or 0)
 end
 local function slot_pack_mark(s)
   return table.concat({ int(s.full), int(s.probeat), int(s.pause), int(s.probelease), s.probe }, '|')
-end
-local function slot_pack_operator(s)
-  return table.concat({ s.closed, s.own, s.opens }, '|')
 end
 local function slot_undirty(s)
   s.dirtied = true
   if s.kind == ('2') then s.run, s.verified = 'none', true end
 end
 local function slot_load(k, now, kind, extra)
-  local got = redis.call('HMGET', k.hash, 's', 'm', 'o', 'r', 'd', 'v', 'c', unpack(extra))
+  local got = redis.call('HMGET', k.hash, 's', 'm', 'r', 'd', 'v', 'c', unpack(extra))
   local s = {
     k = k, now = now, kind = kind, known = false, fields = {}, holds = {}, subjects = {}, attempts = {},
     entries = {}, notes = {}, cancels = {}, pooled = {},
     exp = 0, conf = 0, held = 0, adm = 0, ref = 0, rel = 0, ver = 0, qw = 0, idx = 0,
     keep = 0, first = 0, grave = 0, quiet = 0, keyed = 0,
-    full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = '0', own = '', opens = '',
+    full = 0, probeat = 0, pause = 0, probelease = 0, probe = '', closed = false,
     run = RUN_CHANGED == '0' and RUN or 'none', dirty = {}, started = {},
   }
   if got[1] then
-    slot_unpack(s, got[1], got[2], got[3])
+    slot_unpack(s, got[1], got[2])
     s.known, s.unledgered = true, s.adm == 0
-    s.run = got[4] or 'none'
-    for gate, till in string.gmatch(got[5] or '', '([^:,]+):(%d+)') do
+    s.run = got[3] or 'none'
+    for gate, till in string.gmatch(got[4] or '', '([^:,]+):(%d+)') do
       if tonumber(till) > now then
         s.dirty[gate] = tonumber(till)
       elseif kind == ('2') then
         slot_undirty(s) -- nobody will resume for that gate
       end
     end
-    if got[7] then s.cancels = cancels_unpack(got[7]) end
+    if got[6] then s.cancels = cancels_unpack(got[6]) end
     if s.exp <= now then
       redis.call('DEL', k.hash, k.due, k.log)
       return slot_load(k, now, kind, extra)
     end
   end
-  if kind ~= ('0') then s.v = truth_unpack(got[6], k.hash) end
+  if kind ~= ('0') then s.v = truth_unpack(got[5], k.hash) end
   if run_is_another_shards(s.run) then s.run, s.verified = RUN, true end
-  for i, name in ipairs(extra) do s.fields[name] = got[i + 7] end
+  for i, name in ipairs(extra) do s.fields[name] = got[i + 6] end
   return s
 end
 local function slot_get(s, name)
@@ -245,12 +293,11 @@ local function slot_verified(s)
   if s.kind == ('2') then return truth_counts(s) end
   return s.run == RUN
 end
-local function slot_is_dirty(s) return next(s.dirty) ~= nil end
 local function slot_capacity(s, configured)
   if not slot_verified(s) then return (-1) end
   if s.kind == ('2') then return math.max(0, s.v.cap) end
   if s.kind == ('1') then return s.v.total end
-  return s.own ~= '' and tonumber(s.own) or configured
+  return s.own or configured
 end
 local function slot_doubtful(s) return slot_is_dirty(s) or truth_failed(s) end
 local function slot_over(s, configured)
@@ -259,34 +306,27 @@ local function slot_over(s, configured)
   if capacity == (-1) then return 0 end
   return math.max(0, s.conf + s.held - capacity)
 end
+local function subject_ids(list)
+  local ids = {}
+  for id in string.gmatch(list or '', '[^,]+') do ids[#ids + 1] = id end
+  return ids
+end
 local function slot_subject(s, hash)
   local subject = s.subjects[hash]
   if not subject then
-    local booked, listed = string.match(slot_get(s, 'u:' .. hash) or '', '^(%d+)|(.*)$')
-    subject = { booked = tonumber(booked or 0), holds = {} }
-    for id in string.gmatch(listed or '', '[^,]+') do
-      subject.holds[#subject.holds + 1] = id
-    end
+    local booked, open, ids = string.match(slot_get(s, 'u:' .. hash) or '', ('^(%d+)|([^|]*)|(.*)$'))
+    subject = { booked = tonumber(booked or 0), holds = subject_ids(open), ids = subject_ids(ids) }
     s.subjects[hash] = subject
   end
   return subject
 end
-local function slot_subject_booked(s, hash)
-  local subject = slot_subject(s, hash)
-  if not subject.ids then
-    subject.ids = {}
-    for id in string.gmatch(slot_get(s, 'w:' .. hash) or '', '[^,]+') do
-      subject.ids[#subject.ids + 1] = id
-    end
-  end
-  return subject.ids
-end
 local function slot_subject_count(s, h, from)
   local booked, was = hold_is_booked(h), from == 'confirmed' or from == 'pending'
   if h.subject == '' or booked == was then return end
-  local subject, ids = slot_subject(s, h.subject), slot_subject_booked(s, h.subject)
+  local subject = slot_subject(s, h.subject)
+  local ids = subject.ids
   subject.booked = math.max(0, subject.booked + (booked and 1 or -1))
-  subject.changed, subject.rebooked = true, true
+  subject.changed = true
   if booked then
     if #ids < (64) then ids[#ids + 1] = h.id end
     return
@@ -340,7 +380,7 @@ local function slot_strays(s)
   return s.strays
 end
 local function slot_stray(s, key)
-  if key == '' or s.keyed <= s.now then return end
+  if not s.known or key == '' or s.keyed <= s.now then return end
   local strays = slot_strays(s)
   for _, other in ipairs(strays) do
     if other == key or other == '*' then return end
@@ -372,7 +412,7 @@ end
 local function slot_book(s, h, from)
   if from == 'pending' then
     local booked = redis.call('ZSCORE', s.k.due, '+' .. h.id)
-    h.booked = booked and tonumber(booked) - (2 ^ 52) or s.now
+    h.booked = booked and tonumber(booked) - (4000000000000000) or s.now
     s.unlisted = s.unlisted or {}
     s.unlisted[#s.unlisted + 1] = '+' .. h.id
   elseif #h.attempts > 0 then
@@ -452,9 +492,9 @@ local function outbox_add(outbox, name, entry, id)
     'n', name, 't', t, 'h', h, 's', s, 'u', u, 'f', f, 'o', o, 'c', c)
 end
 local function slot_hold_score(s, h)
-  if h.state == 'confirmed' then return h.booked and (2 ^ 52) + h.booked end
+  if h.state == 'confirmed' then return h.booked and (4000000000000000) + h.booked end
   if h.expires == 0 then return s.now + (600000) end
-  if h.expires == (1) then return (2 ^ 51) end
+  if h.expires == (1) then return (3000000000000000) end
   return h.expires
 end
 local function slot_touch_index(s, us, retain)
@@ -474,10 +514,10 @@ local function slot_write_holds(s, set, unset)
   local function list(score, id)
     due[#due + 1] = int(score)
     due[#due + 1] = id
-    if score < (2 ^ 51) and (s.first == 0 or score < s.first) then s.first = score end
+    if score < (3000000000000000) and (s.first == 0 or score < s.first) then s.first = score end
   end
-  if not s.known then list((7881299347898368), '@') end
-  for _, a in ipairs(s.started) do list((7881299347898368) + a.lease, '@' .. a.id) end
+  if not s.known then list((7000000000000000), '@') end
+  for _, a in ipairs(s.started) do list((7000000000000000) + a.lease, '@' .. a.id) end
   for id, h in pairs(s.holds) do
     if h.changed and hold_is_finished(h) and #h.attempts == 0 and not h.remembered then
       unset[#unset + 1] = 'h:' .. id
@@ -491,7 +531,7 @@ local function slot_write_holds(s, set, unset)
       set[#set + 1] = hold_pack(h)
       local score = slot_hold_score(s, h)
       if score then list(score, id) end
-      if h.state == 'pending' and h.booked then list((2 ^ 52) + h.booked, '+' .. id) end
+      if h.state == 'pending' and h.booked then list((4000000000000000) + h.booked, '+' .. id) end
     end
   end
   for _, id in ipairs(s.forget or {}) do
@@ -509,7 +549,7 @@ local function slot_write_holds(s, set, unset)
   if s.ended and (#undue > 0 or #due == 0) then
     undue[#undue + 1] = '@' .. s.ended
   elseif s.ended then
-    list((7881299347898368) + (1), '@' .. s.ended)
+    list((7000000000000000) + (1), '@' .. s.ended)
   end
   if #due > 0 then redis.call('ZADD', s.k.due, unpack(due)) end
   if #undue > 0 then redis.call('ZREM', s.k.due, unpack(undue)) end
@@ -554,13 +594,7 @@ local function slot_save(s, us, retain)
       unset[#unset + 1] = 'u:' .. hash
     elseif subject.changed then
       set[#set + 1] = 'u:' .. hash
-      set[#set + 1] = int(subject.booked) .. '|' .. table.concat(subject.holds, ',')
-    end
-    if subject.rebooked and #subject.ids == 0 then
-      unset[#unset + 1] = 'w:' .. hash
-    elseif subject.rebooked then
-      set[#set + 1] = 'w:' .. hash
-      set[#set + 1] = table.concat(subject.ids, ',')
+      set[#set + 1] = int(subject.booked) .. '|' .. table.concat(subject.holds, ',') .. '|' .. table.concat(subject.ids, ',')
     end
   end
   for id, note in pairs(s.notes) do
@@ -596,11 +630,7 @@ local function slot_save(s, us, retain)
     set[#set + 1] = 'k'
     set[#set + 1] = strays_pack(s)
   end
-  if s.by_operator then
-    set[#set + 1] = 'o'
-    set[#set + 1] = slot_pack_operator(s)
-  end
-  local changed = #set > 0 or #unset > 0 or s.waited_for or s.announced
+  local changed = #set > 0 or #unset > 0 or s.waited_for or s.announced or s.by_operator
   if not changed and not ((s.retold or s.noted) and s.known) then return end
   if s.kind ~= ('0') then slot_save_truth(s, us, retain, set) end
   slot_touch_index(s, us, retain)
@@ -680,7 +710,7 @@ local function key_load(key, now)
   local rec = { key = key, now = now, state = 'none', owner = false, hold = '', scope = '', lease = 0, expires = 0, wait = 0 }
   if not packed then return rec end
   check_schema(string.match(packed, '^[^|]*'), key)
-  local state, owner, hold, fingerprint, scope, lease, expires, wait, by, answer = string.match(packed, ('^%d+|(%a+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(%d+)|(%d+)|(%d+)|([^|]*)|(.*)$'))
+  local state, lease, expires, wait, fingerprint, scope, owner, hold, by, answer = string.match(packed, ('^%d+|(%a+)|(%d+)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$'))
   if not state then error({ err = 'SCHEMA ' .. key .. ' has a record that no gate wrote' }) end
   if tonumber(expires) <= now then return rec end
   rec.state, rec.owner, rec.hold, rec.fingerprint, rec.scope = state, owner, hold, fingerprint, scope
@@ -690,8 +720,8 @@ local function key_load(key, now)
 end
 local function key_write(rec, ttl, state, owner, hold, fingerprint, scope, lease, wait, by, answer)
   local expires = math.max(rec.expires, rec.now + ttl)
-  redis.call('SET', rec.key, table.concat({ (1), state, owner, hold, fingerprint, scope, int(lease), int(expires),
-    int(wait), by, answer }, '|'), 'PX', int(expires - rec.now))
+  redis.call('SET', rec.key, table.concat({ (1), state, int(lease), int(expires), int(wait), fingerprint, scope,
+    owner, hold, by, answer }, '|'), 'PX', int(expires - rec.now))
 end
 local function key_rewrite(rec, ttl)
   key_write(rec, ttl, rec.state, rec.owner, rec.hold, rec.fingerprint, rec.scope, rec.lease, rec.wait, rec.by, rec.answer)
@@ -795,7 +825,10 @@ local function settle_unseen(d, r, s)
     pool_note(d, s, h)
   else
     slot_finish(s, d.hold_grave, '')
-    if d.keep then slot_stray(s, d.key) end
+    if d.keep then
+      slot_stray(s, d.key)
+      s.freed = true -- who repeats that it is sold out does not know of this key
+    end
   end
   if d.id ~= d.hold or not booked then slot_finish(s, d.attempt_grave, r.state) end
   if booked and not s.k.index then slot_finish(s, d.attempt_grave, ('unseen')) end
@@ -919,21 +952,20 @@ local function settle_key(d, r, rec, answer_key, gated, apart)
   if not unknown and (apart and not stays or not gated) then finish(d.attempt_grave, '', rec.now) end
 end
 local now, us = clock(ARGV[1])
-local gated, keyed = ARGV[6] == '1', ARGV[19] == '1'
-local d = {
-  id = ARGV[4], outcome = ARGV[5], hold = ARGV[7], units = tonumber(ARGV[9]),
-  capacity = tonumber(ARGV[10]), hold_ttl = tonumber(ARGV[11]), retain = tonumber(ARGV[12]),
-  max_per_subject = tonumber(ARGV[13]), keep_unknown = ARGV[14] == '1', seen = tonumber(ARGV[15]),
-  probe = ARGV[16] == '1', subject = ARGV[17], text = ARGV[18], scope = ARGV[23], fingerprint = ARGV[24],
-  attempt_grave = KEYS[7], hold_grave = KEYS[8], pool_subject = key_here(KEYS[9]), reference_key = key_here(KEYS[12]),
-  key_ttl = tonumber(ARGV[20]), keep = ARGV[21] == '1', answer = ARGV[22], channel = ARGV[3],
-  books = ARGV[25] == '0', confirms = ARGV[25] == '2', truth = ARGV[26], pending_ttl = tonumber(ARGV[27]),
-  reference = ARGV[28], key = ARGV[29],
-}
+local d = { attempt_grave = KEYS[6], pool_subject = key_here(KEYS[11]), reference_key = key_here(KEYS[12]),
+  answer = ARGV[6], channel = ARGV[3] }
+local _, keyed, owned, gated, name, action
+_, d.id, d.subject, d.units, d.retain, keyed, d.key, owned, d.key_ttl = cmsgpack.unpack(ARGV[4])
+d.outcome, gated, d.hold, name, d.capacity, d.hold_ttl, d.max_per_subject, d.keep_unknown, d.seen, d.probe, d.text, d.keep,
+  action, d.truth, d.pending_ttl, d.reference = cmsgpack.unpack(ARGV[5])
+d.units, d.key_ttl = tonumber(d.units), tonumber(d.key_ttl)
+d.fingerprint, d.scope = string.match(owned, '^|([^|]*)|([^|]*)|')
+d.hold_grave = d.hold == d.id and KEYS[6] or KEYS[10]
+d.books, d.confirms = action == 0, action == 2
 local r = { applied = false, state = '', late = false, oversold = 0, look = false }
 local s
 if gated then
-  s = slot_load(slot_keys(ARGV[8]), now, d.truth, { 'h:' .. d.hold, 'u:' .. d.subject, 'w:' .. d.subject })
+  s = slot_load(slot_keys(name, KEYS[9]), now, d.truth, { 'h:' .. d.hold, 'f:' .. d.hold, 'u:' .. d.subject })
   if d.books then
     settle_slot(d, r, s)
   else
@@ -941,7 +973,7 @@ if gated then
   end
   slot_save(s, us, d.retain)
 end
-if keyed then settle_key(d, r, key_load(KEYS[10], now), KEYS[11], gated) end
-local reply = { r.applied and '1' or '0', r.state, r.late and '1' or '0', int(r.oversold), r.look and '1' or '0' }
-if s and not s.k.index then reply[6] = r.unseen and '1' or '0' end
+if keyed then settle_key(d, r, key_load(KEYS[7], now), KEYS[8], gated) end
+local reply = table.concat({ r.applied and '1' or '0', r.state, r.late and '1' or '0', int(r.oversold), r.look and '1' or '0' }, '|')
+if s and not s.k.index then reply = reply .. (r.unseen and '|1' or '|0') end
 return gated and slot_reply(s, us, reply) or reply
