@@ -37,17 +37,20 @@
 
 local now, us = clock(ARGV[1])
 local resent = ARGV[2] == '1'
-local d, keyed, charged, by_subject, by_client, of_slot = { pool_subject = key_here(KEYS[10]), target_grave = KEYS[15] }, false, false, {}, {}, {}
-local _, proof
-_, d.id, d.subject, d.units, d.capacity, d.max_inflight, d.retain, d.lease, d.hold_ttl, d.opens, d.keep_unknown, d.text,
-  keyed, d.key, proof, d.bare, _, d.repeats, charged, by_subject.interval, by_subject.burst,
-  by_client.interval, by_client.burst, of_slot.interval, of_slot.burst = cmsgpack.unpack(ARGV[4])
-local gated, name, awaits, action, subject_is_full, only_looks
-gated, name, d.one_per_subject, d.max_per_subject, d.line, d.key_ttl, d.retry_unknown, d.wait, awaits, action, d.target, d.unreferenced,
-  d.truth, d.hot, d.refresh, d.blind, d.under, subject_is_full, only_looks = cmsgpack.unpack(ARGV[5])
-d.units = tonumber(d.units)
-d.fingerprint, d.scope = string.match(proof, '^([^|]*)|(.*)$')
-d.books, d.confirms = action == 0, action == 2
+local _, id, subject, units, capacity, max_inflight, retain, lease, hold_ttl, opens, keep_unknown, text, keyed, key, proof, bare, _,
+  repeats, charged, subject_interval, subject_burst, client_interval, client_burst, slot_interval, slot_burst = cmsgpack.unpack(ARGV[4])
+local gated, name, one_per_subject, max_per_subject, line, key_ttl, retry_unknown, wait, awaits, action, target, unreferenced, truth,
+  hot, refresh, blind, under_hold, subject_is_full, only_looks = cmsgpack.unpack(ARGV[5])
+local fingerprint, scope = string.match(proof, '^([^|]*)|(.*)$')
+local d = {
+  id = id, lease = lease, units = tonumber(units), capacity = capacity, hold_ttl = hold_ttl, retain = retain,
+  one_per_subject = one_per_subject, max_per_subject = max_per_subject, max_inflight = max_inflight,
+  keep_unknown = keep_unknown, opens = opens, line = line, subject = subject, text = text,
+  pool_subject = key_here(KEYS[10]), target_grave = KEYS[15],
+  key_ttl = key_ttl, scope = scope, bare = bare, fingerprint = fingerprint, retry_unknown = retry_unknown, wait = wait,
+  books = action == 0, confirms = action == 2, target = target, unreferenced = unreferenced,
+  truth = truth, hot = hot, refresh = refresh, blind = blind, key = key, repeats = repeats, under = under_hold,
+}
 local r = { hold = '', owner = '', answer = '', holders = '', retry = 0, lapsed = 0, limits = {} }
 local rec, s
 
@@ -110,10 +113,9 @@ end
 
 -- Step 5, and the look at the slot's limit for step 10. A limit that passes is
 -- charged here, the slot's only by an admit.
-local function limited(name, key, limit, verdict)
-  if (limit.interval or 0) == 0 then return false end
-  limit.name, limit.key = name, key
-  local state = limit_look(limit, us, d.id, resent)
+local function limited(name, key, interval, burst, verdict)
+  if (interval or 0) == 0 then return false end
+  local state = limit_look({ name = name, key = key, interval = interval, burst = burst }, us, d.id, resent)
   r.limits[#r.limits + 1] = state
   if not state.passes then
     r.verdict, r.retry = verdict, state.retry
@@ -158,13 +160,13 @@ local function look()
   if keyed and decide_key(d, r, rec) then return true end
   if gated and under() then return true end
   if not charged then
-    if limited('subject', KEYS[12], by_subject, 'limited_subject') then return true end
-    if limited('client', KEYS[13], by_client, 'limited_client') then return true end
+    if limited('subject', KEYS[12], subject_interval, subject_burst, 'limited_subject') then return true end
+    if limited('client', KEYS[13], client_interval, client_burst, 'limited_client') then return true end
   end
   if not gated then return false end
   if not d.books then return decide_cancel(d, r, s) end
   return decide_subject(d, r, s) or subject_full() or decide_units(d, r, s)
-    or limited('slot', KEYS[11], of_slot, 'limited_slot') or decide_room(d, r, s)
+    or limited('slot', KEYS[11], slot_interval, slot_burst, 'limited_slot') or decide_room(d, r, s)
 end
 
 if before() then return answer() end

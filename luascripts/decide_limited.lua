@@ -16,7 +16,7 @@ local function usual_charge(us, id, one, two, three)
   return limits
 end
 
-if limited then
+if has_limits then
   decided = decide_usual(usual_limit, usual_charge)
   if decided then return decided end
 end

@@ -1,12 +1,23 @@
 -- The usual decide, straight through: a booking of a slot that is known and verified, of which
--- nothing is due, marked, touched, cancelled or closed, by a subject that has nothing there, within
--- its limits, and under a key that is new or done. The general steps would decide the same with
+-- nothing is due, marked, touched, cancelled or closed; under a key that is done, or one that is
+-- new, by a subject that has nothing there, within its limits. The general steps would decide the same with
 -- several times the work. What is not so goes on to them: nothing has been written then.
 --
 -- A text costs by its bytes here, and a number that becomes one is dear: what is the same in
 -- several texts is made once, and what the gate knows as text stays text.
 
 local KEY_DONE = '^1|done|%d+|(%d+)|%d+()'
+
+-- A key that is done is answered from its record: nil where it is not, or not for this caller.
+local function usual_replay(record, proof, bare, now, rel, left)
+  local expires, at = string.match(record, KEY_DONE)
+  local same = '|' .. proof .. '|'
+  if not at or string.find(record, same, at, true) ~= at or not bare and string.sub(proof, -1) == '|' or tonumber(expires) <= now then
+    return
+  end
+  local answer = string.match(record, '^[^|]*|[^|]*|[^|]*|()', at + #same)
+  return string.format('replay||0|0|%d||1|0|0|%d|||', rel, math.max(0, left)) .. string.sub(record, answer)
+end
 
 -- look and charge see to the limits (decide_limited.lua). Without them a call that has any is
 -- not decided, and the second value is true.
@@ -21,7 +32,7 @@ local function decide_usual(look, charge)
   local hold_field, subject_field = 'h:' .. id, 'u:' .. subject
   local slot = call('HMGET', KEYS[1], 's', 'r', hold_field, 't:' .. id, subject_field)
   local state, run = slot[1], slot[2]
-  if not state or slot[3] or slot[4] or slot[5] or #state ~= SLOT_LENGTH or string.sub(state, 1, 2) ~= '1|'
+  if not state or slot[3] or slot[4] or #state ~= SLOT_LENGTH or string.sub(state, 1, 2) ~= '1|'
     or not run or string.find(ARGV[#ARGV], run .. '|', 1, true) ~= 1 then return end
   local exp, conf, held, adm, ver, first, keyed_till, quiet, ref, rel, qw, idx, keep, grave, own, own_opens, closed, odd =
     struct.unpack(SLOT_STATE, state, 3)
@@ -34,16 +45,11 @@ local function decide_usual(look, charge)
   end
 
   local left, taken = capacity - conf - held, tonumber(units)
-  local record = keyed and call('GET', KEYS[8])
-  if record then
-    local expires, at = string.match(record, KEY_DONE)
-    local same = '|' .. proof .. '|'
-    if not at or string.find(record, same, at, true) ~= at or not bare and string.sub(proof, -1) == '|' or tonumber(expires) <= now then
-      return
-    end
-    local answer = string.match(record, '^[^|]*|[^|]*|[^|]*|()', at + #same)
-    return format('replay||0|0|%d||1|0|0|%d|||', rel, math.max(0, left)) .. string.sub(record, answer)
+  if keyed and (slot[5] or taken > left) then
+    local record = call('GET', KEYS[8])
+    if record then return usual_replay(record, proof, bare, now, rel, left) end
   end
+  if slot[5] then return end
 
   local by_subject, by_client, of_slot
   if look and not charged then
@@ -75,7 +81,14 @@ local function decide_usual(look, charge)
   local stamp, lapses, awaited = format('%d', now), format('%d', expires), format('%d', now + lease)
   ver = ver + 1
   if first == 0 or expires < first then first = expires end
-  if keyed then keyed_till = math.max(keyed_till, now + ttl + COPY_WINDOW) end
+  if keyed then
+    -- The last check, and the first that is written.
+    local record = '1|running|' .. awaited .. format('|%d|0|', now + ttl) .. proof .. '|' .. id .. '|' .. id .. '||'
+    if not call('SET', KEYS[8], record, 'NX', 'PX', ttl) then
+      return usual_replay(call('GET', KEYS[8]) or '', proof, bare, now, rel, left)
+    end
+    keyed_till = math.max(keyed_till, now + ttl + COPY_WINDOW)
+  end
   call('ZADD', KEYS[2], lapses, id, AWAITED_TILL .. awaited, '@' .. id)
   if ver % ATTEMPT_TRIM == 0 then trim_attempts(KEYS[2], now) end
   call('XADD', KEYS[3], 'MAXLEN', '~', LEDGER_LENGTH, '*', 'e', stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '||held|decide')
@@ -88,12 +101,9 @@ local function decide_usual(look, charge)
   else
     call('HSET', KEYS[1], 's', s, hold_field, h)
   end
-  if keyed then
-    call('SET', KEYS[8], '1|running|' .. awaited .. format('|%d|0|', now + ttl) .. proof .. '|' .. id .. '|' .. id .. '||', 'PX', ttl)
-  end
   local limits = look and charge(us, id, by_subject, by_client, of_slot) or ''
   return 'admitted|' .. id .. format('|0|0|%d||0|0|0|%d||', rel, left - taken) .. limits .. '|'
 end
 
-local decided, limited = decide_usual()
+local decided, has_limits = decide_usual()
 if decided then return decided end

@@ -25,16 +25,18 @@
 --       seen 0|1.
 
 local now, us = clock(ARGV[1])
-local d = { attempt_grave = KEYS[6], pool_subject = key_here(KEYS[11]), reference_key = key_here(KEYS[12]),
-  answer = ARGV[6], channel = ARGV[3] }
-local _, keyed, owned, gated, name, action
-_, d.id, d.subject, d.units, d.retain, keyed, d.key, owned, d.key_ttl = cmsgpack.unpack(ARGV[4])
-d.outcome, gated, d.hold, name, d.capacity, d.hold_ttl, d.max_per_subject, d.keep_unknown, d.seen, d.probe, d.text, d.keep,
-  action, d.truth, d.pending_ttl, d.reference = cmsgpack.unpack(ARGV[5])
-d.units, d.key_ttl = tonumber(d.units), tonumber(d.key_ttl)
-d.fingerprint, d.scope = string.match(owned, '^|([^|]*)|([^|]*)|')
-d.hold_grave = d.hold == d.id and KEYS[6] or KEYS[10]
-d.books, d.confirms = action == 0, action == 2
+local _, id, subject, units, retain, keyed, key, owned, key_ttl = cmsgpack.unpack(ARGV[4])
+local outcome, gated, hold, name, capacity, hold_ttl, max_per_subject, keep_unknown, seen, probe, text, keep, action, truth,
+  pending_ttl, reference = cmsgpack.unpack(ARGV[5])
+local fingerprint, scope = string.match(owned, '^|([^|]*)|([^|]*)|')
+local d = {
+  id = id, outcome = outcome, hold = hold, units = tonumber(units), capacity = capacity, hold_ttl = hold_ttl, retain = retain,
+  max_per_subject = max_per_subject, keep_unknown = keep_unknown, seen = seen, probe = probe, subject = subject, text = text,
+  scope = scope, fingerprint = fingerprint, attempt_grave = KEYS[6], hold_grave = hold == id and KEYS[6] or KEYS[10],
+  pool_subject = key_here(KEYS[11]), reference_key = key_here(KEYS[12]),
+  key_ttl = tonumber(key_ttl), keep = keep, answer = ARGV[6], channel = ARGV[3],
+  books = action == 0, confirms = action == 2, truth = truth, pending_ttl = pending_ttl, reference = reference, key = key,
+}
 local r = { applied = false, state = '', late = false, oversold = 0, look = false }
 
 local s

@@ -108,7 +108,7 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 		number(min(d.Capacity, maxUnits)).number(int64(d.MaxInflight)).
 		millis(lifetime(d.Retain, d.HoldTTL, d.Lease)).millis(d.Lease).millis(d.HoldTTL).number(opens).
 		flag(d.KeepUnknown).text(s.encodeText(subjectPlace(slot.State, d.ID), d.Subject)).
-		flag(keyed).text(key).text(encodeFingerprint(d.Fingerprint)+"|"+n.scope(d.Scope)).
+		flag(keyed).text(key).text(encodeFingerprint(d.Fingerprint) + "|" + n.scope(d.Scope)).
 		flag(d.BareReplay).text(millis(max(d.KeyTTL, d.Lease))).
 		millis(repeats(d)).
 		flag(d.Charged)

@@ -351,7 +351,7 @@ func digestField(key, value string, data *database) string {
 	switch {
 	case key == "s":
 		fields := slotFields(value)
-		return strings.Join(slices.Concat(fields[2:7], fields[15:]), "|")
+		return strings.Join(slices.Concat(fields[2:5], fields[9:11], fields[15:]), "|")
 	case strings.HasPrefix(key, "h:") && len(parts) > 9:
 		parts[7] = ""
 		return strings.Join(parts, "|")

@@ -158,7 +158,7 @@ func TestASlotFromBeforeTruthIsRead(t *testing.T) {
 	stamp := func(after time.Duration) string { return unixMillis(now.Add(after)) }
 	print := encodeFingerprint(d.Fingerprint)
 	for _, command := range [][]any{
-		{"HSET", keys.State, "s", packSlot("1", stamp(time.Hour), "2", "1", "3", "0", "0", "5", "0", stamp(0), stamp(time.Hour), "1", "0", "0", "0", "-2", "-2", "0", "0"), "r", run,
+		{"HSET", keys.State, "s", packSlot("1", stamp(time.Hour), "2", "1", "3", "5", "1", "0", "0", "0", "0", "0", stamp(0), stamp(time.Hour), "0", "-2", "-2", "0", "0"), "r", run,
 			"h:booked-00000000001", "confirmed||0|0||2|" + hash + "|" + stamp(-time.Minute) + "|" + print + "||t:student",
 			"h:held-0000000000001", "held||" + stamp(20*time.Second) + "|0|:" + stamp(9*time.Second) + ":0|1||" + stamp(-time.Second) + "|" + print + "||t:",
 			"u:" + hash, "1||"},

@@ -231,7 +231,7 @@ type otherScripts struct {
 // The scripts of which a part is the usual case, and where it begins and ends there.
 var (
 	withTheUsual = []*luascripts.Script{luascripts.Decide, luascripts.Settle}
-	usualBegin   = regexp.MustCompile(`local (decided, limited|settled) = (?:decide|settle)_usual\(\)`)
+	usualBegin   = regexp.MustCompile(`local (decided, has_limits|settled) = (?:decide|settle)_usual\(\)`)
 	usualEnd     = regexp.MustCompile(`if (decided|settled) then return (decided|settled) end`)
 )
 

@@ -95,6 +95,7 @@ type request struct {
 	asked   int8  // ticks since its decide, and since its settlement, for as long as copies
 	settled int8  // may come
 	seen    int8  // the release counter it was told
+	over    int8  // units that its booking, too late, took beyond capacity
 	step    int16 // of a call that takes several
 	past    int16 // what the steps of its decide were told
 	probe   bool

@@ -64,7 +64,8 @@ func (b *Bookings) settle(r int, q request, lost bool) step[world] {
 		}
 		b.overtakes(r, w)
 		broken := b.settleMoves(r, w, before).compare(before, after)
-		broken = append(broken, b.lateBooking(r, w, got, before, after)...)
+		b.lateBooking(r, w, before, after)
+		broken = append(broken, w.requests[r].untold(got)...)
 		if subject := b.Requests[r].Subject; released(before, after) && b.mayBeBooked(w, subject) > b.accounted(w, after, subject) {
 			broken = append(broken, "P4: units were released while an attempt of them is, or may be, booked")
 		}
@@ -148,17 +149,20 @@ func (b *Bookings) anotherBooked(hold int8, at *state) bool {
 	return false
 }
 
-// lateBooking: one that is counted after its hold has gone, or was even forgotten, is
-// told by how much it is too many (P1).
-func (b *Bookings) lateBooking(r int, w *world, got store.Settled, before, after *state) []string {
+// lateBooking notes one that is counted after its hold has gone, or was even forgotten.
+func (b *Bookings) lateBooking(r int, w *world, before, after *state) {
 	h := w.requests[r].hold
 	if h < 0 || before.hold(h) != decision.NoHold || after.hold(h) != decision.Confirmed {
-		return nil
+		return
 	}
 	w.again[h] = true
 	over := max(0, after.slot.Confirmed+after.slot.Held-b.Capacity)
-	w.excess = int8(over)
-	if got.Oversold != min(over, b.Requests[r].Units) {
+	w.excess, w.requests[r].over = int8(over), int8(min(over, b.Requests[r].Units))
+}
+
+// untold is what a settlement did not tell: by how much it was too many (P1).
+func (q *request) untold(got store.Settled) []string {
+	if got.Oversold != int64(q.over) {
 		return []string{"P1: a late booking that was too many was not told"}
 	}
 	return nil

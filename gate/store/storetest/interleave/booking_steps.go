@@ -120,11 +120,13 @@ func (b *Bookings) settleNext(r int, q request) []step[world] {
 			broken = append(broken, "P4: units were released while an attempt of them is, or may be, booked")
 		}
 		b.overtakes(r, w)
+		b.lateBooking(r, w, before, after)
 		if !got.done {
 			w.requests[r].phase, w.requests[r].step = settling, b.progress.after(q.step, got.told)
 			return ", and is told so far " + timely.ReplaceAllString(fmt.Sprint(got.told), "N"), broken, nil
 		}
 		b.settleMoves(r, w, before)
+		broken = append(broken, w.requests[r].untold(got.reply.(store.Settled))...)
 		w.requests[r].phase, w.requests[r].step = ended, 0
 		return fmt.Sprintf(": its hold is %q", got.reply.(store.Settled).Hold), broken, nil
 	}}}

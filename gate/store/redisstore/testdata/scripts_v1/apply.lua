@@ -123,7 +123,7 @@ local function key_here(key)
 end
 local function slot_keys(name, looks)
   return { hash = KEYS[1], due = KEYS[2], log = KEYS[3], index = key_here(KEYS[4]), outbox = key_here(KEYS[5]),
-    looks = key_here(looks or KEYS[6]), channel = ARGV[3], name = name }
+    looks = key_here(looks), channel = ARGV[3], name = name }
 end
 local function slot_torn(s)
   error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
@@ -466,7 +466,7 @@ local looked = { known = ARGV[10] == '1', born = tonumber(ARGV[11]), at = tonumb
   open = tonumber(ARGV[13]), adm = tonumber(ARGV[14]), ref = tonumber(ARGV[15]), marked = ARGV[16] == '1' }
 local said, value, total, fence = ARGV[17], tonumber(ARGV[18]), tonumber(ARGV[19]), tonumber(ARGV[20])
 local hot, refresh = tonumber(ARGV[21]), tonumber(ARGV[22])
-local s = slot_load(slot_keys(ARGV[4]), now, ARGV[7], {})
+local s = slot_load(slot_keys(ARGV[4], KEYS[6]), now, ARGV[7], {})
 local v = s.v
 local function refused()
   if s.known ~= looked.known or s.known and v.born ~= looked.born then return true end

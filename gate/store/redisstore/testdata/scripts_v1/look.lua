@@ -137,7 +137,7 @@ local function key_here(key)
 end
 local function slot_keys(name, looks)
   return { hash = KEYS[1], due = KEYS[2], log = KEYS[3], index = key_here(KEYS[4]), outbox = key_here(KEYS[5]),
-    looks = key_here(looks or KEYS[6]), channel = ARGV[3], name = name }
+    looks = key_here(looks), channel = ARGV[3], name = name }
 end
 local function slot_torn(s)
   error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
@@ -599,7 +599,7 @@ end
 local now, us = clock(ARGV[1])
 local id, lag, lease, force = ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12] == '1'
 local fresh = tonumber(ARGV[13])
-local s = slot_load(slot_keys(ARGV[4]), now, ARGV[7], {})
+local s = slot_load(slot_keys(ARGV[4], KEYS[6]), now, ARGV[7], {})
 local function booked_lately()
   local listed = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int((4000000000000000) + now - lag), '(' .. int((7000000000000000)),
     'WITHSCORES', 'LIMIT', 0, (4000))

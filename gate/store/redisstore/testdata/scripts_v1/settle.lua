@@ -197,7 +197,7 @@ local function key_here(key)
 end
 local function slot_keys(name, looks)
   return { hash = KEYS[1], due = KEYS[2], log = KEYS[3], index = key_here(KEYS[4]), outbox = key_here(KEYS[5]),
-    looks = key_here(looks or KEYS[6]), channel = ARGV[3], name = name }
+    looks = key_here(looks), channel = ARGV[3], name = name }
 end
 local function slot_torn(s)
   error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })

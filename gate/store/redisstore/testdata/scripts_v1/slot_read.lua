@@ -119,7 +119,7 @@ local function key_here(key)
 end
 local function slot_keys(name, looks)
   return { hash = KEYS[1], due = KEYS[2], log = KEYS[3], index = key_here(KEYS[4]), outbox = key_here(KEYS[5]),
-    looks = key_here(looks or KEYS[6]), channel = ARGV[3], name = name }
+    looks = key_here(looks), channel = ARGV[3], name = name }
 end
 local function slot_torn(s)
   error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
@@ -626,7 +626,7 @@ local function slot_view(s, limit)
   return view
 end
 local now, us = clock(ARGV[1])
-local s = slot_load(slot_keys(ARGV[4]), now, ARGV[8], {})
+local s = slot_load(slot_keys(ARGV[4], KEYS[6]), now, ARGV[8], {})
 if not s.known then return slot_reply(s, us, false) end
 slot_lapse(s, ARGV[6] == '1')
 slot_save(s, us, tonumber(ARGV[5]))

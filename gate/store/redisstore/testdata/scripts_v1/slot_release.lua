@@ -130,7 +130,7 @@ local function key_here(key)
 end
 local function slot_keys(name, looks)
   return { hash = KEYS[1], due = KEYS[2], log = KEYS[3], index = key_here(KEYS[4]), outbox = key_here(KEYS[5]),
-    looks = key_here(looks or KEYS[6]), channel = ARGV[3], name = name }
+    looks = key_here(looks), channel = ARGV[3], name = name }
 end
 local function slot_torn(s)
   error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
@@ -616,7 +616,7 @@ local function full_release(s)
   full_end(s)
 end
 local now, us = clock(ARGV[1])
-local s = slot_load(slot_keys(ARGV[4]), now, ARGV[8], { 'h:' .. ARGV[7] })
+local s = slot_load(slot_keys(ARGV[4], KEYS[6]), now, ARGV[8], { 'h:' .. ARGV[7] })
 local before = finished(now, KEYS[7], KEYS[7])
 if before then return slot_reply(s, us, before) end
 slot_lapse(s, ARGV[6] == '1')

@@ -130,7 +130,7 @@ local function key_here(key)
 end
 local function slot_keys(name, looks)
   return { hash = KEYS[1], due = KEYS[2], log = KEYS[3], index = key_here(KEYS[4]), outbox = key_here(KEYS[5]),
-    looks = key_here(looks or KEYS[6]), channel = ARGV[3], name = name }
+    looks = key_here(looks), channel = ARGV[3], name = name }
 end
 local function slot_torn(s)
   error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
@@ -593,7 +593,7 @@ local function claim_forced(rec, f, hold)
 end
 local now, us = clock(ARGV[1])
 local retain, keep_unknown, gate, lease = tonumber(ARGV[5]), ARGV[6] == '1', ARGV[7], tonumber(ARGV[8])
-local s = slot_load(slot_keys(ARGV[4]), now, ARGV[9], {})
+local s = slot_load(slot_keys(ARGV[4], KEYS[6]), now, ARGV[9], {})
 local function request(k, a)
   return {
     id = ARGV[a], hold = ARGV[a + 1], units = tonumber(ARGV[a + 2]), subject = ARGV[a + 3], text = ARGV[a + 4],
