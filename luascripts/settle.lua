@@ -13,21 +13,21 @@
 --       with "?" true or false, numbers in "" as text
 --       4 usual? (settle_usual.lua may look at it)  id  subject hash  "units"  retain
 --         keyed?  key's short hash, "" none  |fingerprint|scope hash|id|id||, as a record
---         ends that this attempt owns  "key ttl"
+--         ends that this attempt owns  "key ttl", and where the backend named the
+--         booking: its reference, hold id|slot's own text
 --       5 outcome  gated? (has a slot)  hold id  slot's own text  capacity, -1 learned
 --         hold_ttl  max_per_subject  keep_unknown?  release counter seen  probe?
 --         subject text  keep?  action 0 book|1 cancel|2 confirm
 --         truth "0" none|"1" total|"2" remaining  pending ttl (0 none)
---         reference, "" none
 --       6 answer  7 run
 -- Reply one text of these with "|" between: applied 0|1, the hold's state, late 0|1, units
 --       oversold, look 0|1. On a cluster, as slot_reply says, and with a last one: never
 --       seen 0|1.
 
 local now, us = clock(ARGV[1])
-local _, id, subject, units, retain, keyed, key, owned, key_ttl = cmsgpack.unpack(ARGV[4])
+local _, id, subject, units, retain, keyed, key, owned, key_ttl, reference = cmsgpack.unpack(ARGV[4])
 local outcome, gated, hold, name, capacity, hold_ttl, max_per_subject, keep_unknown, seen, probe, text, keep, action, truth,
-  pending_ttl, reference = cmsgpack.unpack(ARGV[5])
+  pending_ttl = cmsgpack.unpack(ARGV[5])
 local fingerprint, scope = string.match(owned, '^|([^|]*)|([^|]*)|')
 local d = {
   id = id, outcome = outcome, hold = hold, units = tonumber(units), capacity = capacity, hold_ttl = hold_ttl, retain = retain,
@@ -35,7 +35,7 @@ local d = {
   scope = scope, fingerprint = fingerprint, attempt_grave = KEYS[6], hold_grave = hold == id and KEYS[6] or KEYS[10],
   pool_subject = key_here(KEYS[11]), reference_key = key_here(KEYS[12]),
   key_ttl = tonumber(key_ttl), keep = keep, answer = ARGV[6], channel = ARGV[3],
-  books = action == 0, confirms = action == 2, truth = truth, pending_ttl = pending_ttl, reference = reference, key = key,
+  books = action == 0, confirms = action == 2, truth = truth, pending_ttl = pending_ttl, reference = reference or '', key = key,
 }
 local r = { applied = false, state = '', late = false, oversold = 0, look = false }
 

@@ -7,13 +7,13 @@ local AWAITED = '^%d+|0|:%d+:%d+()|'
 local KEY_RUNNING = '^1|running(|%d+|)(%d+)|(%d+)()'
 
 local function settle_usual()
-  local usual, id, subject, units, retain, keyed, key, owned, key_ttl = cmsgpack.unpack(ARGV[4])
+  local usual, id, subject, units, retain, keyed, key, owned, key_ttl, reference, refers = cmsgpack.unpack(ARGV[4])
   if not usual then return end
   local now = clock(ARGV[1])
   local call, format = redis.call, string.format
 
-  local hold_field, subject_field = 'h:' .. id, 'u:' .. subject
-  local slot = call('HMGET', KEYS[1], 's', hold_field, 'f:' .. id, subject_field)
+  local hold_field, note_field, subject_field = 'h:' .. id, 'f:' .. id, 'u:' .. subject
+  local slot = call('HMGET', KEYS[1], 's', hold_field, note_field, subject_field)
   local state, hold = slot[1], slot[2]
   if not hold or slot[3] or subject ~= '' and slot[4] ~= '0|' .. id .. '|' or #state ~= SLOT_LENGTH or string.sub(state, 1, 2) ~= '1|' then
     return
@@ -54,6 +54,10 @@ local function settle_usual()
     call('HSET', KEYS[1], 's', s, hold_field, h, subject_field, '1||' .. id)
   else
     call('HSET', KEYS[1], 's', s, hold_field, h)
+  end
+  if reference then
+    call('HSET', KEYS[1], note_field, '0||' .. reference)
+    call('SET', KEYS[12], refers, 'PX', format('%d', retain))
   end
   if keyed then
     call('SET', KEYS[7], '1|done' .. leases .. format('%d|', key_till) .. waits .. owned .. ARGV[6], 'PX', key_ttl)

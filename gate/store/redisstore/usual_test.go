@@ -56,7 +56,11 @@ func TestTheUsualCaseLeavesTheSameData(t *testing.T) {
 			if got.Verdict != decision.Admitted || n%7 == 6 {
 				continue
 			}
-			settled, err := s.Settle(ctx, settling(d, got, rules.Booked))
+			settlement := settling(d, got, rules.Booked)
+			if n%3 == 0 {
+				settlement.Reference = fmt.Sprint("booking-", n)
+			}
+			settled, err := s.Settle(ctx, settlement)
 			if err != nil {
 				t.Fatal(err)
 			}

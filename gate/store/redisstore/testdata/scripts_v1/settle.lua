@@ -17,12 +17,12 @@ local function trim_attempts(due, now)
   redis.call('ZREMRANGEBYSCORE', due, '(' .. int((7000000000000000)), int((7000000000000000) + now))
 end
 local function settle_usual()
-  local usual, id, subject, units, retain, keyed, key, owned, key_ttl = cmsgpack.unpack(ARGV[4])
+  local usual, id, subject, units, retain, keyed, key, owned, key_ttl, reference, refers = cmsgpack.unpack(ARGV[4])
   if not usual then return end
   local now = clock(ARGV[1])
   local call, format = redis.call, string.format
-  local hold_field, subject_field = 'h:' .. id, 'u:' .. subject
-  local slot = call('HMGET', KEYS[1], 's', hold_field, 'f:' .. id, subject_field)
+  local hold_field, note_field, subject_field = 'h:' .. id, 'f:' .. id, 'u:' .. subject
+  local slot = call('HMGET', KEYS[1], 's', hold_field, note_field, subject_field)
   local state, hold = slot[1], slot[2]
   if not hold or slot[3] or subject ~= '' and slot[4] ~= '0|' .. id .. '|' or #state ~= (146) or string.sub(state, 1, 2) ~= '1|' then
     return
@@ -51,7 +51,7 @@ local function settle_usual()
   ver = ver + 1
   call('ZADD', KEYS[2], ('400') .. stamp, id, ('7000000000000001'), '@' .. id)
   if ver % (16) == 0 then trim_attempts(KEYS[2], now) end
-  call('XADD', KEYS[3], 'MAXLEN', '~', '1000', '*', 'e',
+  call('XADD', KEYS[3], 'MAXLEN', '~', ('1000'), '*', 'e',
     stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '|held|confirmed|booked')
   if keyed then keyed_till = math.max(keyed_till, key_till + (30000)) end
   local s = '1|' .. struct.pack(('<dddddddd'), remembered, conf + units, held - units, adm, ver, first, keyed_till, quiet)
@@ -61,6 +61,10 @@ local function settle_usual()
     call('HSET', KEYS[1], 's', s, hold_field, h, subject_field, '1||' .. id)
   else
     call('HSET', KEYS[1], 's', s, hold_field, h)
+  end
+  if reference then
+    call('HSET', KEYS[1], note_field, '0||' .. reference)
+    call('SET', KEYS[12], refers, 'PX', format('%d', retain))
   end
   if keyed then
     call('SET', KEYS[7], '1|done' .. leases .. format('%d|', key_till) .. waits .. owned .. ARGV[6], 'PX', key_ttl)
@@ -485,10 +489,10 @@ end
 local function outbox_add(outbox, name, entry, id)
   local t, h, s, u, f, o, c = string.match(entry, '^(%d+)|([^|]*)|([^|]*)|(%d+)|(%a*)|(%a+)|(.*)$')
   if id then
-    return redis.call('XADD', outbox, 'NOMKSTREAM', 'MAXLEN', '~', (100000), '*',
+    return redis.call('XADD', outbox, 'NOMKSTREAM', 'MAXLEN', '~', ('100000'), '*',
       'l', id, 'n', name, 't', t, 'h', h, 's', s, 'u', u, 'f', f, 'o', o, 'c', c)
   end
-  return redis.call('XADD', outbox, 'NOMKSTREAM', 'MAXLEN', '~', (100000), '*',
+  return redis.call('XADD', outbox, 'NOMKSTREAM', 'MAXLEN', '~', ('100000'), '*',
     'n', name, 't', t, 'h', h, 's', s, 'u', u, 'f', f, 'o', o, 'c', c)
 end
 local function slot_hold_score(s, h)
@@ -566,7 +570,7 @@ local function slot_save_truth(s, us, retain, set)
 end
 local function slot_write_entries(s)
   if #s.entries == 0 then return end
-  local length = s.k.outbox and (1000) or (20000)
+  local length = s.k.outbox and ('1000') or ('20000')
   for _, entry in ipairs(s.entries) do redis.call('XADD', s.k.log, 'MAXLEN', '~', length, '*', 'e', entry) end
   if not s.k.outbox or s.quiet > s.now then return end
   for _, entry in ipairs(s.entries) do s.heard = outbox_add(s.k.outbox, s.k.name, entry) end
@@ -952,16 +956,18 @@ local function settle_key(d, r, rec, answer_key, gated, apart)
   if not unknown and (apart and not stays or not gated) then finish(d.attempt_grave, '', rec.now) end
 end
 local now, us = clock(ARGV[1])
-local d = { attempt_grave = KEYS[6], pool_subject = key_here(KEYS[11]), reference_key = key_here(KEYS[12]),
-  answer = ARGV[6], channel = ARGV[3] }
-local _, keyed, owned, gated, name, action
-_, d.id, d.subject, d.units, d.retain, keyed, d.key, owned, d.key_ttl = cmsgpack.unpack(ARGV[4])
-d.outcome, gated, d.hold, name, d.capacity, d.hold_ttl, d.max_per_subject, d.keep_unknown, d.seen, d.probe, d.text, d.keep,
-  action, d.truth, d.pending_ttl, d.reference = cmsgpack.unpack(ARGV[5])
-d.units, d.key_ttl = tonumber(d.units), tonumber(d.key_ttl)
-d.fingerprint, d.scope = string.match(owned, '^|([^|]*)|([^|]*)|')
-d.hold_grave = d.hold == d.id and KEYS[6] or KEYS[10]
-d.books, d.confirms = action == 0, action == 2
+local _, id, subject, units, retain, keyed, key, owned, key_ttl, reference = cmsgpack.unpack(ARGV[4])
+local outcome, gated, hold, name, capacity, hold_ttl, max_per_subject, keep_unknown, seen, probe, text, keep, action, truth,
+  pending_ttl = cmsgpack.unpack(ARGV[5])
+local fingerprint, scope = string.match(owned, '^|([^|]*)|([^|]*)|')
+local d = {
+  id = id, outcome = outcome, hold = hold, units = tonumber(units), capacity = capacity, hold_ttl = hold_ttl, retain = retain,
+  max_per_subject = max_per_subject, keep_unknown = keep_unknown, seen = seen, probe = probe, subject = subject, text = text,
+  scope = scope, fingerprint = fingerprint, attempt_grave = KEYS[6], hold_grave = hold == id and KEYS[6] or KEYS[10],
+  pool_subject = key_here(KEYS[11]), reference_key = key_here(KEYS[12]),
+  key_ttl = tonumber(key_ttl), keep = keep, answer = ARGV[6], channel = ARGV[3],
+  books = action == 0, confirms = action == 2, truth = truth, pending_ttl = pending_ttl, reference = reference or '', key = key,
+}
 local r = { applied = false, state = '', late = false, oversold = 0, look = false }
 local s
 if gated then
