@@ -15,9 +15,8 @@ local function settle_usual()
   local hold_field, note_field, subject_field = 'h:' .. id, 'f:' .. id, 'u:' .. subject
   local slot = call('HMGET', KEYS[1], 's', hold_field, note_field, subject_field)
   local state, hold = slot[1], slot[2]
-  if not hold or slot[3] or subject ~= '' and slot[4] ~= '0|' .. id .. '|' or #state ~= SLOT_LENGTH or string.sub(state, 1, 2) ~= '1|' then
-    return
-  end
+  if not state or not hold or slot[3] or subject ~= '' and slot[4] ~= '0|' .. id .. '|'
+    or #state ~= SLOT_LENGTH or string.sub(state, 1, 2) ~= '1|' then return end
   local begins = 'held|' .. key .. '|'
   local rest = string.find(hold, begins, 1, true) == 1 and string.match(hold, AWAITED, #begins + 1)
   if not rest or string.find(hold, '|' .. units .. '|' .. subject .. '|', rest, true) ~= rest then return end
