@@ -25,6 +25,9 @@ type call struct {
 	resent bool
 }
 
+// shared says that the call is on a request's way, and short: it may be sent with others.
+func (c *call) shared() bool { return c.op == "decide" || c.op == "settle" }
+
 // command is EVALSHA, or EVAL where Redis does not know the script.
 func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis.Cmd {
 	words := make([]any, 0, 7+len(c.keys)+len(c.args))
@@ -46,10 +49,10 @@ func (s *Store) run(ctx context.Context, c *call) (reply any, err error) {
 	err = s.try(ctx, c.op, func(ctx context.Context, client redis.UniversalClient, resent bool) error {
 		c.resent = resent
 		cmd := s.command(ctx, c, resent, false)
-		err := client.Process(ctx, once{cmd})
+		err := client.Process(ctx, once{cmd, c.shared()})
 		if isUnknownScript(err) {
 			cmd = s.command(ctx, c, resent, true)
-			err = client.Process(ctx, once{cmd})
+			err = client.Process(ctx, once{cmd, c.shared()})
 		}
 		reply = cmd.Val()
 		return err
@@ -84,7 +87,7 @@ func (s *Store) attempts(ctx context.Context, op string, attempt func(ctx contex
 	if s.closed.Load() {
 		return &store.Error{Op: op, Kind: store.KindClosed, Err: redis.ErrClosed}
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := s.limited(ctx)
 	defer cancel()
 	if err := ctx.Err(); err != nil {
 		return &store.Error{Op: op, Kind: store.KindTimeout, Err: err}
@@ -109,6 +112,14 @@ func (s *Store) attempts(ctx context.Context, op string, attempt func(ctx contex
 		return err
 	}
 	return s.failure(op, err, maybe || mayHaveRun(err))
+}
+
+// limited ends ctx with a call's time, unless it ends earlier.
+func (s *Store) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if end, bounded := ctx.Deadline(); bounded && time.Until(end) <= s.timeout {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, s.timeout)
 }
 
 // movePause is how long a call waits for the rest of its keys.

@@ -17,20 +17,26 @@ const topologyCheck = 5 * time.Second
 // seen every node of a cluster as master keeps over a hundred.
 const buffer = 4 << 10
 
+// batchBuffer is that of a connection for calls that go together, to write: a batch passes
+// in few parts.
+const batchBuffer = 64 << 10
+
 // firstShare is the first attempt's part of a call's time.
 func firstShare(timeout time.Duration) time.Duration { return timeout * 2 / 5 }
 
 // clients returns those of first and second attempts.
 func (s *Store) clients(o Options) (first, fresh redis.UniversalClient) {
 	if o.Mode == Cluster {
-		return s.cluster(o.cluster(o.PoolSize)), s.cluster(o.freshCluster())
+		return s.cluster(o.cluster(o.PoolSize), firstShare(o.Timeout)), s.cluster(o.freshCluster(), 0)
 	}
 	direct, again := o.direct(o.PoolSize), o.freshDirect()
 	direct.OnConnect, again.OnConnect = s.greet(s.server), s.greet(s.server)
 	if s.sentinels != nil {
 		direct.Dialer, again.Dialer = lazily(s.sentinels.connect), lazily(s.sentinels.connect)
 	}
-	return redis.NewClient(direct), redis.NewClient(again)
+	client := redis.NewClient(direct)
+	newBatcher(client, firstShare(o.Timeout))
+	return client, redis.NewClient(again)
 }
 
 func (o Options) direct(size int) *redis.Options {
@@ -47,6 +53,7 @@ func (o Options) direct(size int) *redis.Options {
 		DialTimeout:           firstShare(o.Timeout), PoolTimeout: firstShare(o.Timeout),
 		ReadTimeout: o.Timeout, WriteTimeout: o.Timeout,
 		PoolSize: size, MaxActiveConns: size, ReadBufferSize: buffer, WriteBufferSize: buffer,
+		PipelineReadBufferSize: 4 * buffer, PipelineWriteBufferSize: batchBuffer,
 		// Both are asked for when a connection opens, and are errors on Redis 7 and
 		// on servers that speak its protocol.
 		DisableIdentity:          true,
@@ -80,6 +87,7 @@ func (o Options) cluster(size int) *redis.ClusterOptions {
 		ReadTimeout: direct.ReadTimeout, WriteTimeout: direct.WriteTimeout,
 		PoolSize: direct.PoolSize, MaxActiveConns: direct.MaxActiveConns,
 		ReadBufferSize: direct.ReadBufferSize, WriteBufferSize: direct.WriteBufferSize,
+		PipelineReadBufferSize: direct.PipelineReadBufferSize, PipelineWriteBufferSize: direct.PipelineWriteBufferSize,
 		DisableIdentity: direct.DisableIdentity, MaintNotificationsConfig: direct.MaintNotificationsConfig,
 		Protocol:                   direct.Protocol,
 		ClusterStateReloadInterval: topologyCheck,
@@ -94,13 +102,18 @@ func (o Options) freshCluster() *redis.ClusterOptions {
 	return fresh
 }
 
-func (s *Store) cluster(o *redis.ClusterOptions) *redis.ClusterClient {
+// cluster returns a client whose scripts share pipelines to each node, with a time for each
+// attempt, or do not, for 0.
+func (s *Store) cluster(o *redis.ClusterOptions, attempt time.Duration) *redis.ClusterClient {
 	o.NewClient = func(node *redis.Options) *redis.Client {
 		one := s.runs.at(node.Addr)
 		node.OnConnect = s.greet(one)
 		client := redis.NewClient(node)
 		one.reachedBy(client)
 		client.AddHook(&nodeHook{store: s, server: one, client: client})
+		if attempt > 0 {
+			newBatcher(client, attempt)
+		}
 		return client
 	}
 	return redis.NewClusterClient(o)
@@ -112,7 +125,10 @@ func (s *Store) greet(one *server) func(context.Context, *redis.Conn) error {
 }
 
 // once is a command that the library must not repeat.
-type once struct{ *redis.Cmd }
+type once struct {
+	*redis.Cmd
+	shared bool // whether it may be sent with others (batcher)
+}
 
 // NoRetry opts out.
 func (once) NoRetry() bool { return true }
@@ -145,6 +161,9 @@ func (h *nodeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		for _, cmd := range cmds {
 			if err := h.address(ctx, cmd); err != nil {
+				for _, cmd := range cmds {
+					cmd.SetErr(err)
+				}
 				return err
 			}
 		}

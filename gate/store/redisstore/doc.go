@@ -113,6 +113,27 @@
 // A call is three steps, so that calls can be batched: encode (names, KEYS and
 // ARGV), run, decode.
 //
+// # Batches
+//
+// The decides and settles of all requests share pipelines, of one server each (batcher):
+// each goes at once and by itself as long as fewer than two exchanges are under way; those
+// that come meanwhile go together when one of these ends, up to 128 of them and 256 KiB of
+// answers. Whoever finds the server idle waits for nobody, and a far one has two connections
+// at work. Other scripts have connections of their own, for their replies may be long.
+//
+// Each call has its own time all the same: one whose caller gives up while it waits is never
+// sent, one that was sent may have run (store.Error.Maybe). A batch has the time of a first
+// attempt. When no exchange has begun for an eighth of that, what waits goes over another
+// connection: what is slow stalls nobody. No more than 8192 calls wait for a server.
+//
+// An error reply is its own call's only. When a connection breaks, all calls on it fail; each
+// is repeated as any is, by itself, so that what one of them does to a connection happens to
+// no other again. Replies are given out when all of a batch are there and the last is that of
+// a PING which ends each: with one too many or too few, nobody is given another's.
+//
+// Connections are the client library's, which looks at an idle one before it is used again:
+// what a server closed meanwhile costs no call its attempt.
+//
 // # What stands in Redis
 //
 // The keys are listed at luascripts.Keys and the fields at the head of the scripts'

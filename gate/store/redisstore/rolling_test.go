@@ -58,26 +58,35 @@ func newOldScripts(t *testing.T) *oldScripts {
 func (o *oldScripts) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (o *oldScripts) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			o.replace(cmd)
+		}
+		return next(ctx, cmds)
+	}
 }
 
 func (o *oldScripts) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		args := cmd.Args()
-		switch strings.ToUpper(cmd.Name()) {
-		case "EVALSHA":
-			if digest, ok := o.digests[args[1].(string)]; ok {
-				args[1] = digest
-				o.sent.Add(1)
-			}
-		case "EVAL":
-			for _, script := range luascripts.All() {
-				if source, ok := o.sources[script.SHA1]; ok && args[1] == script.Source {
-					args[1] = source
-				}
+		o.replace(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (o *oldScripts) replace(cmd redis.Cmder) {
+	args := cmd.Args()
+	switch strings.ToUpper(cmd.Name()) {
+	case "EVALSHA":
+		if digest, ok := o.digests[args[1].(string)]; ok {
+			args[1] = digest
+			o.sent.Add(1)
+		}
+	case "EVAL":
+		for _, script := range luascripts.All() {
+			if source, ok := o.sources[script.SHA1]; ok && args[1] == script.Source {
+				args[1] = source
 			}
 		}
-		return next(ctx, cmd)
 	}
 }
 

@@ -53,7 +53,7 @@ type Options struct {
 	EncryptOldKeys []string
 
 	Timeout  time.Duration // of one call, its retry included [250ms]
-	PoolSize int           // connections for first attempts [64]; retries have a quarter of it
+	PoolSize int           // connections for first attempts, beside the few of batches [64]; retries have a quarter of it
 
 	Logger *slog.Logger // [slog.Default()]
 	// Observe is told of every call when it ends: what it was, how long it took and

@@ -1,0 +1,229 @@
+package redisstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// maxTrips is how many exchanges with a server go on at the same time: while one waits
+	// for its replies another is written.
+	maxTrips = 2
+	// maxBatch and maxBatchBytes bound what is sent at once. The bytes are those of stored
+	// answers: the rest of a call is short.
+	maxBatch      = 128
+	maxBatchBytes = 256 << 10
+	// maxQueued is how many calls may wait for a server.
+	maxQueued = 8192
+)
+
+// batcher is a hook of a client of one server, through which the scripts on requests' way
+// share pipelines. As long as fewer than maxTrips exchanges are under way a call goes at
+// once, on its own and without another goroutine; those that come meanwhile go together
+// when one of these ends. Connections, and whatever befalls them, are the client's.
+//
+// A batch has the time of a first attempt. Calls do not wait for one that takes long: when
+// none has begun for a while (patience), those that wait are sent over another connection,
+// and what is late then counts no more.
+//
+// It is safe for concurrent use.
+type batcher struct {
+	client            *redis.Client
+	attempt, patience time.Duration
+	sent              atomic.Uint64 // batches so far
+
+	mu        sync.Mutex
+	trips     int       // under way, but for those that were overtaken
+	begun     time.Time // when the last did
+	overtakes int       // so far
+	queue     []*waiter
+}
+
+// waiter is a call that waits, in the order of coming, or has been sent with others.
+type waiter struct {
+	cmd   *redis.Cmd // not the caller's own, who may leave while it is written or answered
+	bytes int        // of answers in it
+	done  chan struct{}
+}
+
+// newBatcher makes a client's scripts share pipelines.
+func newBatcher(client *redis.Client, attempt time.Duration) {
+	client.AddHook(&batcher{client: client, attempt: attempt, patience: attempt / 8})
+}
+
+// DialHook is part of redis.Hook.
+func (b *batcher) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessPipelineHook is part of redis.Hook.
+func (b *batcher) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// ProcessHook is part of redis.Hook.
+func (b *batcher) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		script, ok := cmd.(once)
+		if !ok || !script.shared {
+			return next(ctx, cmd)
+		}
+		b.mu.Lock()
+		if b.trips < maxTrips {
+			b.trips++
+			b.begun = time.Now()
+			since := b.overtakes
+			b.mu.Unlock()
+			defer b.passOn(since)
+			return next(ctx, cmd)
+		}
+		if len(b.queue) == maxQueued {
+			b.mu.Unlock()
+			return redis.ErrPoolExhausted
+		}
+		w := newWaiter(script.Args())
+		b.queue = append(b.queue, w)
+		b.mu.Unlock()
+		if err := b.await(ctx, w); err != nil {
+			return err
+		}
+		script.SetVal(w.cmd.Val())
+		return w.cmd.Err()
+	}
+}
+
+// newWaiter copies what a caller may use again as soon as it has left.
+func newWaiter(args []any) *waiter {
+	w := &waiter{done: make(chan struct{})}
+	for i, arg := range args {
+		if answer, ok := arg.([]byte); ok {
+			args[i] = bytes.Clone(answer)
+			w.bytes += len(answer)
+		}
+	}
+	w.cmd = redis.NewCmd(context.Background(), args...)
+	return w
+}
+
+// await returns when a call has ended, or why its caller leaves it.
+func (b *batcher) await(ctx context.Context, w *waiter) error {
+	patience := time.NewTimer(b.patience)
+	defer patience.Stop()
+	for {
+		select {
+		case <-w.done:
+			return nil
+		case <-ctx.Done():
+			return b.leave(w, ctx.Err())
+		case <-patience.C:
+			patience.Reset(b.overtake(w))
+		}
+	}
+}
+
+// leave takes a call out of the queue, so that it is never sent. One that was may run; nil
+// where it has ended just now.
+func (b *batcher) leave(w *waiter, why error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i := slices.Index(b.queue, w); i >= 0 {
+		b.queue = slices.Delete(b.queue, i, i+1)
+		return fmt.Errorf("%w: %w", redis.ErrPoolTimeout, why)
+	}
+	select {
+	case <-w.done:
+		return nil
+	default:
+		return why
+	}
+}
+
+// overtake has what waits sent beside the exchanges under way, if w still waits and none has
+// begun for long. It returns when to look again.
+func (b *batcher) overtake(w *waiter) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if late := time.Since(b.begun); late < b.patience {
+		return b.patience - late
+	}
+	if slices.Contains(b.queue, w) {
+		b.overtakes++
+		b.trips = 1
+		go b.serve(b.take(), b.overtakes)
+	}
+	return b.patience
+}
+
+// passOn ends an exchange that began after so many overtakes, and begins another for what
+// came meanwhile.
+func (b *batcher) passOn(since int) {
+	if batch := b.next(since); batch != nil {
+		go b.serve(batch, since)
+	}
+}
+
+// next is what the exchange that has ended is followed by: nil where nothing waits, and
+// after one that was overtaken.
+func (b *batcher) next(since int) []*waiter {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if since != b.overtakes {
+		return nil
+	}
+	if len(b.queue) == 0 {
+		b.trips--
+		return nil
+	}
+	return b.take()
+}
+
+// take returns the calls that are sent next. The batcher is locked, and a call waits.
+func (b *batcher) take() []*waiter {
+	n, size := 1, b.queue[0].bytes
+	for n < min(len(b.queue), maxBatch) && size+b.queue[n].bytes <= maxBatchBytes {
+		size += b.queue[n].bytes
+		n++
+	}
+	b.begun = time.Now()
+	batch := slices.Clone(b.queue[:n])
+	b.queue = slices.Delete(b.queue, 0, n)
+	return batch
+}
+
+// serve sends one batch after the other until nothing waits.
+func (b *batcher) serve(batch []*waiter, since int) {
+	for ; batch != nil; batch = b.next(since) {
+		b.send(batch)
+	}
+}
+
+// errOutOfStep is the failure of calls whose replies may be each other's.
+var errOutOfStep = errors.New("the server's replies are out of step with the calls")
+
+// send returns when each call has its reply, or has failed. The last reply must be that to
+// a PING: with one reply too many or too few, nobody is given another's.
+func (b *batcher) send(batch []*waiter) {
+	ctx, cancel := context.WithTimeout(context.Background(), b.attempt)
+	defer cancel()
+	pipe := b.client.Pipeline()
+	for _, w := range batch {
+		_ = pipe.Process(ctx, once{Cmd: w.cmd}) // only queues it
+	}
+	mark := strconv.FormatUint(b.sent.Add(1), 36)
+	last := once{Cmd: redis.NewCmd(ctx, "PING", mark)}
+	_ = pipe.Process(ctx, last)
+	_, _ = pipe.Exec(ctx) // every call has its own error
+	for _, w := range batch {
+		if last.Err() == nil && last.Val() != mark {
+			w.cmd.SetErr(errOutOfStep)
+		}
+		close(w.done)
+	}
+}
