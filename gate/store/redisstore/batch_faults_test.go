@@ -11,6 +11,7 @@ import (
 
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
+	"github.com/slotgate/slotgate/gate/testbed"
 	"github.com/slotgate/slotgate/luascripts"
 	"github.com/slotgate/slotgate/rules"
 )
@@ -346,5 +347,41 @@ func TestCloseAmongManyCalls(t *testing.T) {
 				t.Errorf("a call ended with %v", err)
 			}
 		}
+	}
+}
+
+// On a cluster a batch goes to one node; what that refuses because a hash slot moves, or has
+// moved, is followed for each call by itself.
+func TestClusterACrowdWhileItsSlotMoves(t *testing.T) {
+	cluster := testbed.Cluster(t)
+	s := openStore(t, "", onCluster(cluster), patient)
+	moving := s.keys.Slot(crowded(0).Pool, crowded(0).Slot).State
+	from, to := cluster.MasterOf(moving), cluster.Masters()[0]
+	if to == from {
+		to = cluster.Masters()[1]
+	}
+	move := cluster.StartMove(to, cluster.Slot(moving))
+	ended := make(chan [crowd]error, 1)
+	go func() {
+		ended <- together(func(n int) error {
+			d := crowded(n)
+			got, err := admitted(s, d)
+			if err == nil {
+				_, err = s.Settle(context.Background(), settling(d, got, rules.Booked))
+			}
+			return err
+		})
+	}()
+	move.Finish()
+	for n, err := range <-ended {
+		if err != nil {
+			t.Errorf("call %d: %v", n, err)
+		}
+	}
+	if cluster.MasterOf(moving) != to {
+		t.Error("the slot has not moved")
+	}
+	if slot, err := s.Slot(t.Context(), query(crowded(0))); err != nil || slot.Confirmed != crowd || slot.Held != 0 {
+		t.Errorf("slot %+v, %v; want %d confirmed", slot, err, crowd)
 	}
 }
