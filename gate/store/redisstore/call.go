@@ -52,7 +52,7 @@ func (s *Store) run(ctx context.Context, c *call) (reply any, err error) {
 		err := client.Process(ctx, once{cmd, c.shared()})
 		if isUnknownScript(err) {
 			cmd = s.command(ctx, c, resent, true)
-			err = client.Process(ctx, once{cmd, c.shared()})
+			err = client.Process(ctx, once{Cmd: cmd}) // too long to hold others up
 		}
 		reply = cmd.Val()
 		return err
