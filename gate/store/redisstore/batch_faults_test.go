@@ -20,7 +20,7 @@ import (
 const crowd = 48
 
 // patient is a store whose calls have time for whatever befalls them.
-func patient(o *Options) { o.Timeout = 30 * time.Second }
+func patient(o *Options) { o.Timeout = time.Minute }
 
 // together makes a call of each of a crowd and returns how they ended.
 func together(call func(n int) error) (ended [crowd]error) {
