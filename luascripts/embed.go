@@ -112,8 +112,8 @@ func withoutComments(text []byte) []byte {
 	return kept
 }
 
-// constant is a number or text that a line of its own names in capitals.
-var constant = regexp.MustCompile(`(?m)^local ([A-Z][A-Z_]+) = (-?\d+(?: \^ \d+)?|'[^'\n]*')(?: +--.*)?\n`)
+// constant is a line that names a number or text in capitals.
+var constant = regexp.MustCompile(`^local ([A-Z][A-Z_]+) = (-?\d+(?: \^ \d+)?|'[^'\n]*')(?: +--.*)?\n$`)
 
 // eachToken calls f with the words, the quoted texts and what stands between them.
 func eachToken(source string, f func(token string, word bool)) {
@@ -165,14 +165,15 @@ type block struct {
 // "end" alone, or with its own line.
 func blocks(source string) []*block {
 	var list []*block
-	inside := false // a function
+	inside, from, at := false, 0, 0 // of a function; of the last block and the line in source
 	for line := range strings.Lines(source) {
 		name, isFunction := strings.CutPrefix(line, "local function ")
 		if !inside && (isFunction || len(list) == 0 || list[len(list)-1].name != "") {
-			list = append(list, &block{uses: map[string]int{}})
+			list, from = append(list, &block{uses: map[string]int{}}), at
 		}
+		at += len(line)
 		last := list[len(list)-1]
-		last.text += line
+		last.text = source[from:at]
 		switch {
 		case inside:
 			inside = line != "end\n"
@@ -221,11 +222,18 @@ func withoutUnused(source string) string {
 // constant would be one more variable to be found.
 func withoutConstants(source string) string {
 	values := map[string]string{}
-	for _, found := range constant.FindAllStringSubmatch(source, -1) {
-		values[found[1]] = "(" + found[2] + ")"
+	var b, rest strings.Builder
+	for line := range strings.Lines(source) {
+		name, isLocal := strings.CutPrefix(line, "local ")
+		if isLocal && 'A' <= name[0] && name[0] <= 'Z' {
+			if found := constant.FindStringSubmatch(line); found != nil {
+				values[found[1]] = "(" + found[2] + ")"
+				continue
+			}
+		}
+		rest.WriteString(line)
 	}
-	var b strings.Builder
-	eachToken(constant.ReplaceAllString(source, ""), func(token string, word bool) {
+	eachToken(rest.String(), func(token string, word bool) {
 		if value, ok := values[token]; ok && word {
 			token = value
 		}
