@@ -18,24 +18,32 @@ type names struct {
 
 func newNames(secret string) *names {
 	n := &names{secret: secret}
-	n.macs.New = func() any { return hmac.New(sha256.New, []byte(secret)) }
+	n.macs.New = func() any { return &keyedHash{mac: hmac.New(sha256.New, []byte(secret))} }
 	return n
+}
+
+// keyedHash is a hash with room for what goes in and what comes out.
+type keyedHash struct {
+	mac     hash.Hash
+	in, out []byte
 }
 
 // hash is HMAC-SHA-256 over the parts, each behind its length so that no two lists
 // meet, cut to 128 bits, in base64url.
 func (n *names) hash(parts ...string) string {
-	mac := n.macs.Get().(hash.Hash)
-	defer n.macs.Put(mac)
-	mac.Reset()
-	buffer := make([]byte, 0, 256)
+	h := n.macs.Get().(*keyedHash)
+	defer n.macs.Put(h)
+	h.in = h.in[:0]
 	for _, part := range parts {
-		buffer = binary.BigEndian.AppendUint32(buffer, uint32(len(part)))
-		buffer = append(buffer, part...)
+		h.in = binary.BigEndian.AppendUint32(h.in, uint32(len(part)))
+		h.in = append(h.in, part...)
 	}
-	mac.Write(buffer)
-	var sum [sha256.Size]byte
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(sum[:0])[:16])
+	h.mac.Reset()
+	h.mac.Write(h.in)
+	h.out = h.mac.Sum(h.out[:0])
+	var text [22]byte
+	base64.RawURLEncoding.Encode(text[:], h.out[:16])
+	return string(text[:])
 }
 
 func (n *names) key(group, partition, key string) string {
