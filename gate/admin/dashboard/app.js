@@ -20,7 +20,7 @@ let under = 0; // refreshes under way
 async function refresh() {
   under++;
   try {
-    const chosen = chosenSlot();
+    const [at, chosen] = [location.hash, chosenSlot()];
     byId("overview").hidden = Boolean(chosen);
     byId("detail").hidden = !chosen;
     document.title = chosen ? `${chosen.join(": ")} – Slotgate` : "Slotgate";
@@ -28,6 +28,7 @@ async function refresh() {
     const rules = await showRules(now);
     choosePools(rules);
     byId("sign-out").hidden = !signedIn();
+    if (location.hash !== at) return; // what is chosen now is looked at by another refresh
     if (chosen) await showDetail(...chosen);
     else await showSlots({ ...now, rules });
     problem("look", "");
@@ -55,8 +56,9 @@ byId("sign-out").addEventListener("click", () => {
 window.addEventListener("hashchange", async () => {
   setText("done", "");
   problem("action", "");
+  const at = location.hash;
   await refresh();
-  heading().focus();
+  if (location.hash === at) heading().focus(); // else who reads has gone on, and must not be taken back
 });
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden) refresh();

@@ -50,6 +50,7 @@ export async function slots(browser) {
       assert.equal(await page.title(), `lessons: ${name} – Slotgate`);
       await page.goBack();
       await until("the table", () => page.locator("#slots-table").isVisible());
+      await until("its focus", () => page.locator("#slots-title").evaluate((h) => h === document.activeElement));
     }
   });
 
