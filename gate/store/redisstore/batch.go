@@ -220,8 +220,11 @@ func (b *batcher) send(batch []*waiter) {
 	last := once{Cmd: redis.NewCmd(ctx, "PING", mark)}
 	_ = pipe.Process(ctx, last)
 	_, _ = pipe.Exec(ctx) // every call has its own error
+	inStep := last.Err() == nil && last.Val() == mark
+	refused := isReply(last.Err()) // as everything is while Redis loads
 	for _, w := range batch {
-		if last.Err() == nil && last.Val() != mark {
+		err := w.cmd.Err()
+		if !inStep && (err == nil || isReply(err) && !refused) {
 			w.cmd.SetErr(errOutOfStep)
 		}
 		close(w.done)
