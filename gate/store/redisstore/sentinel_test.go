@@ -68,7 +68,7 @@ func TestASentinelFailover(t *testing.T) {
 // up, and is not asked in vain by each new connection.
 func TestSentinelsThatAreAway(t *testing.T) {
 	deployment := testbed.Sentinel(t)
-	s := openStore(t, "", bySentinel(deployment), func(o *Options) { o.Timeout = 2 * time.Second })
+	s := openStore(t, "", bySentinel(deployment), func(o *Options) { o.Timeout = 4 * time.Second })
 	connected(t, s)
 	book := func(n int64) {
 		t.Helper()
@@ -90,9 +90,14 @@ func TestSentinelsThatAreAway(t *testing.T) {
 			defer sentinel.Resume()
 			reconnect()
 			book(int64(n))
-		} else {
-			sentinel.Kill()
+			continue
 		}
+		// Where the last was booked by a second attempt, over a connection of its own.
+		eventually(t, "a connection that stands", func() bool {
+			_ = s.Ping(t.Context())
+			return s.client.PoolStats().IdleConns > 0
+		})
+		sentinel.Kill()
 	}
 	book(2) // over the connection that stands
 	eventually(t, "that nobody names the master", func() bool {
