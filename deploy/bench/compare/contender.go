@@ -30,9 +30,10 @@ var (
 	bare   = Contender{Name: "bare fasthttp", start: startPeer("proxy")}
 	nginx  = Contender{Name: "nginx", needs: []string{"nginx"}, start: startNginx}
 
-	haproxy     = Contender{Name: "HAProxy", needs: []string{"haproxy"}, start: startHAProxy}
-	nginxTokens = Contender{Name: "nginx+Lua+Redis", Store: true, needs: []string{"nginx", luaModule}, start: startNginx}
-	goTokens    = Contender{Name: "fasthttp+go-redis", Store: true, start: startPeer("tokens")}
+	haproxy      = Contender{Name: "HAProxy", needs: []string{"haproxy"}, start: startHAProxy}
+	nginxTokens  = Contender{Name: "nginx+Lua+Redis", Store: true, needs: []string{"nginx", luaModule}, start: startNginx}
+	nginxSettles = Contender{Name: "nginx+Lua settling", Store: true, needs: []string{"nginx", luaModule}, start: startNginxSettling}
+	goTokens     = Contender{Name: "fasthttp+go-redis", Store: true, start: startPeer("tokens")}
 )
 
 const (
@@ -74,14 +75,21 @@ func startPeer(role string) func(context.Context, *rig.Rig, conf.Settings) (*rig
 
 func startNginx(ctx context.Context, r *rig.Rig, s conf.Settings) (*rig.Process, error) {
 	s.Modules = nginxModules
-	if _, err := rig.Write(s.Dir, "nginx_tokens.lua", conf.NginxTokens, s); err != nil {
-		return nil, err
+	for name, text := range map[string]string{"nginx_tokens.lua": conf.NginxTokens, "nginx_journey.lua": conf.NginxJourney} {
+		if _, err := rig.Write(s.Dir, name, text, s); err != nil {
+			return nil, err
+		}
 	}
 	file, err := rig.Write(s.Dir, "nginx.conf", conf.Nginx, s)
 	if err != nil {
 		return nil, err
 	}
 	return r.StartInstalled(ctx, "nginx", "nginx", s.Listen, "-c", file)
+}
+
+func startNginxSettling(ctx context.Context, r *rig.Rig, s conf.Settings) (*rig.Process, error) {
+	s.Settles = true
+	return startNginx(ctx, r, s)
 }
 
 func startHAProxy(ctx context.Context, r *rig.Rig, s conf.Settings) (*rig.Process, error) {

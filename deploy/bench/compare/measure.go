@@ -117,7 +117,7 @@ func (st *stage) open(ctx context.Context) (err error) {
 	return err
 }
 
-// openRedis also puts the peers' script and counters there; the gate makes its own.
+// openRedis also puts the peers' scripts and counters there; the gate makes its own.
 func (st *stage) openRedis(ctx context.Context, s *conf.Settings) (err error) {
 	if st.redis, err = st.rig.Redis(ctx); err != nil {
 		return err
@@ -126,8 +126,13 @@ func (st *stage) openRedis(ctx context.Context, s *conf.Settings) (err error) {
 	if s.Host, s.Port, err = net.SplitHostPort(s.Redis); err != nil {
 		return err
 	}
-	if s.SHA, err = st.redis.Client.ScriptLoad(ctx, conf.Token).Result(); err != nil {
-		return err
+	for _, script := range []struct {
+		sha  *string
+		text string
+	}{{&s.Token, conf.Token}, {&s.Decide, conf.JourneyDecide}, {&s.Settle, conf.JourneySettle}} {
+		if *script.sha, err = st.redis.Client.ScriptLoad(ctx, script.text).Result(); err != nil {
+			return err
+		}
 	}
 	pipeline := st.redis.Client.Pipeline()
 	for lesson := 1; lesson <= st.scenario.Lessons; lesson++ {

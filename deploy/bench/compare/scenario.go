@@ -31,7 +31,7 @@ var Scenarios = []Scenario{
 	{
 		Name: "admit", Title: "Admitted bookings",
 		Connections: both, Lessons: 1000, Seats: many,
-		Contenders: []Contender{gate, nginxTokens, goTokens},
+		Contenders: []Contender{gate, nginxTokens, nginxSettles, goTokens},
 	},
 	{
 		Name: "sold-out", Title: "Sold out, by the store",

@@ -10,6 +10,10 @@ const Admitted = 1
 var (
 	//go:embed token.lua
 	Token string // the script of the peers that ask Redis
+	//go:embed journey_decide.lua
+	JourneyDecide string // the scripts of the peer that writes what the gate does
+	//go:embed journey_settle.lua
+	JourneySettle string
 	//go:embed load.lua
 	Load string // what wrk sends
 	//go:embed gate.yaml.tmpl
@@ -18,6 +22,8 @@ var (
 	Nginx string
 	//go:embed nginx_tokens.lua
 	NginxTokens string
+	//go:embed nginx_journey.lua
+	NginxJourney string
 	//go:embed nginx_limit.conf.tmpl
 	NginxLimit string
 	//go:embed haproxy.cfg.tmpl
@@ -33,7 +39,10 @@ type Settings struct {
 	Redis   string // host:port; "" without
 	Host    string // of Redis
 	Port    string // of Redis
-	SHA     string // of token.lua
+	Token   string // SHA1 of token.lua
+	Decide  string // SHA1 of journey_decide.lua
+	Settle  string // SHA1 of journey_settle.lua
+	Settles bool   // nginx asks those two
 	Modules string // folder of nginx's modules
 	Workers int
 
