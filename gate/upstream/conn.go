@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/slotgate/slotgate/gate/deadline"
 )
 
@@ -27,7 +25,7 @@ type conn struct {
 	socket syscall.RawConn
 	secure bool             // TLS is spoken on the socket
 	look   func(fd uintptr) // bound once, so that a look allocates nothing
-	looked [1]unix.PollFd
+	silent bool             // what look saw
 	byte1  [1]byte
 }
 
@@ -65,11 +63,9 @@ func (c *Client) dial(latest time.Time) (*conn, error) {
 
 func newConn(nc net.Conn, socket syscall.RawConn, secure bool) *conn {
 	c := &conn{Conn: nc, born: time.Now(), socket: socket, secure: secure}
-	c.look = func(fd uintptr) {
-		c.looked[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
-		if _, err := unix.Poll(c.looked[:], 0); err != nil {
-			c.looked[0].Revents = unix.POLLERR
-		}
+	c.look = func(fd uintptr) { // net's sockets do not block
+		_, _, err := syscall.Recvfrom(int(fd), c.byte1[:], syscall.MSG_PEEK)
+		c.silent = err == syscall.EAGAIN
 	}
 	return c
 }
@@ -103,10 +99,8 @@ func (c *conn) quiet() bool {
 // readable reports, without waiting, that a read of the socket would return at
 // once: with data, with the end, or with an error.
 func (c *conn) readable() bool {
-	if err := c.socket.Control(c.look); err != nil {
-		return true
-	}
-	return c.looked[0].Revents != 0
+	c.silent = false
+	return c.socket.Control(c.look) != nil || !c.silent
 }
 
 func earlier(a, b time.Time) time.Time {
