@@ -82,13 +82,14 @@ type timer struct {
 // set makes t the deadline. arm tells the connection.
 func (d *timer) set(t time.Time, arm func(time.Time) error) error {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.wanted = t
-	if !d.armed.IsZero() && !t.Before(d.armed) {
-		return nil // moved when it fires
+	var err error
+	if d.armed.IsZero() || t.Before(d.armed) { // else it is moved when it fires
+		d.armed = t
+		err = arm(t)
 	}
-	d.armed = t
-	return arm(t)
+	d.mu.Unlock()
+	return err
 }
 
 // early reports that err is that of a deadline which is not the connection's own any

@@ -163,13 +163,13 @@ func (a *answer) parseField(line string) error {
 		last.Value = strings.Trim(last.Value+" "+strings.Trim(line, " \t"), " ")
 		return nil
 	}
-	name, value, ok := strings.Cut(line, ":")
+	name, rest := CutToken(line)
 	// A blank before the colon is removed from answers (RFC 9112 section 5.1).
-	name = strings.TrimRight(name, " \t")
-	if !ok || !ValidName(name) {
+	rest = TrimBlanks(rest)
+	if name == "" || rest == "" || rest[0] != ':' {
 		return fmt.Errorf("header line %d of the backend's answer has no valid name", len(a.fields)+1)
 	}
-	a.fields = append(a.fields, rules.Field{Name: name, Value: TrimBlanks(value)})
+	a.fields = append(a.fields, rules.Field{Name: name, Value: TrimBlanks(rest[1:])})
 	return nil
 }
 

@@ -85,15 +85,20 @@ func TrimBlanks(s string) string {
 
 // ValidName reports whether a field name is a token (RFC 9110 section 5.6.2).
 func ValidName(name string) bool {
-	for i := range len(name) {
-		if c := name[i]; c >= 0x80 || !tokenBytes[c] {
-			return false
-		}
-	}
-	return name != ""
+	token, rest := CutToken(name)
+	return token != "" && rest == ""
 }
 
-var tokenBytes = func() (t [128]bool) {
+// CutToken cuts off the token that s begins with.
+func CutToken(s string) (token, rest string) {
+	n := 0
+	for n < len(s) && tokenBytes[s[n]] {
+		n++
+	}
+	return s[:n], s[n:]
+}
+
+var tokenBytes = func() (t [256]bool) {
 	for c := range t {
 		t[c] = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
 			strings.IndexByte("!#$%&'*+-.^_`|~", byte(c)) >= 0

@@ -36,9 +36,9 @@ func appendHead(b []byte, r *gate.Request, authority string, length int64, trail
 	hasHost, hasLength, hasID := false, false, false
 	for _, f := range r.Header {
 		switch {
-		case strings.EqualFold(f.Name, "Host"):
+		case SameName(f.Name, "Host"):
 			hasHost = true
-		case strings.EqualFold(f.Name, "X-Request-Id"):
+		case SameName(f.Name, "X-Request-Id"):
 			hasID = true
 		}
 	}
@@ -51,7 +51,7 @@ func appendHead(b []byte, r *gate.Request, authority string, length int64, trail
 	named := connectionOptions(r.Header)
 	for _, f := range r.Header {
 		switch {
-		case strings.EqualFold(f.Name, "Content-Length"):
+		case SameName(f.Name, "Content-Length"):
 			if length >= 0 && !hasLength {
 				hasLength = true
 				b = appendLength(b, f.Name, length)
