@@ -66,6 +66,9 @@ func (a *answer) readHead(in *input) error {
 		// It goes into the log, and what was read may be anybody's body or cookie.
 		return fmt.Errorf("the backend's answer begins with %d bytes that are no HTTP/1.1 status line", len(line))
 	}
+	if strings.IndexByte(rest, 0) >= 0 {
+		return errors.New("a header line of the backend's answer holds a NUL")
+	}
 	a.fields = a.room[:0]
 	for rest != "" {
 		line, rest = cutLine(rest)
@@ -126,9 +129,14 @@ func headBytes(in *input) ([]byte, error) {
 	}
 }
 
+// cutLine cuts off the line that s, which ends in LF, begins with.
 func cutLine(s string) (line, rest string) {
-	line, rest, _ = strings.Cut(s, "\n")
-	return strings.TrimSuffix(line, "\r"), rest
+	end := strings.IndexByte(s, '\n')
+	line, rest = s[:end], s[end+1:]
+	if end > 0 && line[end-1] == '\r' {
+		line = line[:end-1]
+	}
+	return line, rest
 }
 
 // parseStatus reads "HTTP/1.1 200 OK"; the reason has no meaning and is dropped.
@@ -151,8 +159,8 @@ func (a *answer) parseStatus(line string) (http10, ok bool) {
 }
 
 func (a *answer) parseField(line string) error {
-	if strings.IndexByte(line, '\r') >= 0 || strings.IndexByte(line, 0) >= 0 {
-		return errors.New("a header line of the backend's answer holds a CR or NUL")
+	if strings.IndexByte(line, '\r') >= 0 {
+		return errors.New("a header line of the backend's answer holds a CR")
 	}
 	if line[0] == ' ' || line[0] == '\t' {
 		// obs-fold: one blank stands for the break (RFC 9112 section 5.2).

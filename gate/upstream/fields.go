@@ -69,8 +69,10 @@ func containsFold(names []string, name string) bool {
 }
 
 // SameName reports whether two field names are the same (RFC 9110 section 5.1).
-// Most that are not differ in length, which is seen without a call.
-func SameName(a, b string) bool { return len(a) == len(b) && strings.EqualFold(a, b) }
+// Most that are not differ in length, and most that are do not differ in case.
+func SameName(a, b string) bool {
+	return len(a) == len(b) && (a == b || strings.EqualFold(a, b))
+}
 
 // TrimBlanks removes the optional whitespace around a value (RFC 9110 section 5.6.3).
 func TrimBlanks(s string) string {
