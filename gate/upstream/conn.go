@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -16,6 +17,8 @@ import (
 // conn is one connection to the backend. It is used by one exchange at a time.
 type conn struct {
 	net.Conn
+	in        *bufio.Reader // of Conn; empty while nobody uses the connection
+	taken     time.Time     // when its present use began
 	born      time.Time
 	idleSince time.Time
 	reused    bool
@@ -58,11 +61,12 @@ func (c *Client) dial(latest time.Time) (*conn, error) {
 		}
 		nc = secure
 	}
-	return newConn(nc, socket, c.target.tls != nil), nil
+	return newConn(nc, socket, c.target.tls != nil, c.readers.longest), nil
 }
 
-func newConn(nc net.Conn, socket syscall.RawConn, secure bool) *conn {
+func newConn(nc net.Conn, socket syscall.RawConn, secure bool, maxHeader int) *conn {
 	c := &conn{Conn: nc, born: time.Now(), socket: socket, secure: secure}
+	c.in = bufio.NewReaderSize(c, min(shortHead, maxHeader))
 	c.look = func(fd uintptr) { // net's sockets do not block
 		_, _, err := syscall.Recvfrom(int(fd), c.byte1[:], syscall.MSG_PEEK)
 		c.silent = err == syscall.EAGAIN
@@ -81,7 +85,7 @@ func (c *conn) Read(p []byte) (int, error) {
 
 // quiet reports that the connection is open and has nothing to read.
 func (c *conn) quiet() bool {
-	if c.readable() {
+	if c.in.Buffered() > 0 || c.readable() {
 		return false
 	}
 	if !c.secure {

@@ -71,13 +71,13 @@ func (e *exchange) connect(now, deadline time.Time) error {
 		return &gate.BackendError{Failure: gate.NotConnected, Err: err}
 	}
 	e.conn, e.reused = conn, conn.reused
-	e.in = e.client.readers.get(conn)
+	e.in = input{Reader: conn.in, conn: conn, readers: &e.client.readers}
 	return nil
 }
 
 // end gives the connection back or closes it.
 func (e *exchange) end(reusable bool) {
-	e.client.readers.put(e.in.Reader)
+	e.in.free()
 	e.conn.patience = 0
 	if reusable {
 		e.pool.put(e.conn)

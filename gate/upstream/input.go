@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// shortHead is the size of the buffer that a connection is read through until a head
-// turns out to be longer. Nearly none is, and with a buffer of max_header for each
-// connection in use the buffers would be most of the gate's memory.
+// shortHead is the size of the buffer that a connection has, and is read through until a
+// head turns out to be longer. Nearly none is, and with a buffer of max_header for each
+// connection the buffers would be most of the gate's memory.
 const shortHead = 4 << 10
 
-// input is what comes on a connection.
+// input is what comes on a connection, while one exchange uses it.
 type input struct {
-	*bufio.Reader
-	conn    io.Reader
-	readers *readers
+	*bufio.Reader // that of conn, or a longer one
+	conn          *conn
+	readers       *readers
 }
 
 // lengthen goes on with a longer buffer, and what the present one holds; false where
@@ -26,12 +26,18 @@ func (in *input) lengthen() bool {
 		return false
 	}
 	held, _ := in.Peek(in.Buffered())
-	rest := io.MultiReader(bytes.NewReader(held), in.conn)
 	short := in.Reader
-	in.Reader = take(&in.readers.long, rest, in.readers.longest)
+	in.Reader = in.readers.get(io.MultiReader(bytes.NewReader(held), in.conn))
 	_, _ = in.Peek(len(held)) // now it holds them, if there are any
-	in.readers.put(short)
+	_, _ = short.Discard(len(held))
 	return true
+}
+
+// free gives the longer buffer back, if there is one.
+func (in *input) free() {
+	if in.Reader != in.conn.in {
+		in.readers.put(in.Reader)
+	}
 }
 
 // lengthenFor goes on with the longer buffer for a body that is read piece by piece, and
@@ -45,29 +51,21 @@ func (in *input) lengthenFor(framing int64) {
 	}
 }
 
-// readers are read buffers that nobody uses, of two sizes.
+// readers are long buffers that nobody uses.
 type readers struct {
-	short, long sync.Pool
-	longest     int // bounds the head of an answer, in bytes
+	unused  sync.Pool
+	longest int // bounds the head of an answer, in bytes
 }
 
-func (r *readers) get(c *conn) input {
-	return input{Reader: take(&r.short, c, min(shortHead, r.longest)), conn: c, readers: r}
-}
-
-func take(pool *sync.Pool, from io.Reader, size int) *bufio.Reader {
-	if br, ok := pool.Get().(*bufio.Reader); ok {
+func (r *readers) get(from io.Reader) *bufio.Reader {
+	if br, ok := r.unused.Get().(*bufio.Reader); ok {
 		br.Reset(from)
 		return br
 	}
-	return bufio.NewReaderSize(from, size)
+	return bufio.NewReaderSize(from, r.longest)
 }
 
 func (r *readers) put(br *bufio.Reader) {
 	br.Reset(nil)
-	if br.Size() > shortHead {
-		r.long.Put(br)
-	} else {
-		r.short.Put(br)
-	}
+	r.unused.Put(br)
 }

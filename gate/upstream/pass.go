@@ -169,7 +169,7 @@ func (p *passing) ask(r *gate.Request) error {
 // askAtOnce is ask for a request that is at hand. It takes no time to write, so that
 // one deadline does for both ways.
 func (p *passing) askAtOnce(r *gate.Request) error {
-	if err := p.conn.SetDeadline(time.Now().Add(p.client.timeout)); err != nil {
+	if err := p.conn.SetDeadline(p.conn.taken.Add(p.client.timeout)); err != nil {
 		return err
 	}
 	wrote := p.write(r, p.short, p.length)

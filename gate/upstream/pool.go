@@ -50,7 +50,7 @@ func (p *pool) get(now, deadline time.Time) (*conn, error) {
 			break
 		}
 		if now.Sub(c.idleSince) < p.keepAlive && c.quiet() {
-			c.reused = true
+			c.taken, c.reused = now, true
 			return c, nil
 		}
 		_ = c.Close()
@@ -60,6 +60,7 @@ func (p *pool) get(now, deadline time.Time) (*conn, error) {
 		<-p.inUse
 		return nil, err
 	}
+	c.taken = c.born
 	return c, nil
 }
 
