@@ -74,8 +74,8 @@ func (in *head) readFields(block string) *refusal {
 		in.fields = make([]rules.Field, 0, n)
 	}
 	for block != "" {
-		line, rest, _ := strings.Cut(block, "\n")
-		block = rest
+		var line string
+		line, block, _ = strings.Cut(block, "\n")
 		line, crlf := strings.CutSuffix(line, "\r")
 		if !crlf || strings.IndexByte(line, '\r') >= 0 {
 			return refuseLineEnd
@@ -86,11 +86,11 @@ func (in *head) readFields(block string) *refusal {
 		if line[0] == ' ' || line[0] == '\t' {
 			return refuseFold
 		}
-		name, value, ok := strings.Cut(line, ":")
-		if !ok || !upstream.ValidName(name) {
+		name, rest := upstream.CutToken(line)
+		if name == "" || rest == "" || rest[0] != ':' {
 			return refuseHeader
 		}
-		in.fields = append(in.fields, rules.Field{Name: name, Value: upstream.TrimBlanks(value)})
+		in.fields = append(in.fields, rules.Field{Name: name, Value: upstream.TrimBlanks(rest[1:])})
 	}
 	return nil
 }
