@@ -13,9 +13,9 @@
 //
 // The server is fasthttp with its conveniences off. Three of its habits shape the
 // code: a body stream that ends early reads as io.EOF, so lengths are counted
-// here; the answer's Date can be set only by parsing a head, so heads are composed
-// as text and parsed; and it sends chunks to HTTP/1.0 clients, so those answers
-// are written on the hijacked connection.
+// here; it has a Date of its own for answers, so the backend's goes in by a side
+// door (setHead); and it sends chunks to HTTP/1.0 clients, so those answers are
+// written on the hijacked connection.
 //
 // # A request that waits with its body
 //

@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"bufio"
 	"bytes"
 	"net/http"
 	"slices"
@@ -113,33 +112,43 @@ func fieldValue(fields []rules.Field, name string) string {
 	return ""
 }
 
-// headText is memory to compose a head in, and a short body, and the reader to parse
-// the head with.
+// headText is memory to compose a head in, and a short body.
 type headText struct {
-	b      []byte
-	body   []byte
-	source bytes.Reader
-	reader *bufio.Reader
+	b    []byte
+	body []byte
 }
 
-var headTexts = sync.Pool{New: func() any {
-	return &headText{b: make([]byte, 0, 2<<10), reader: bufio.NewReaderSize(nil, 4<<10)}
-}}
+var headTexts = sync.Pool{New: func() any { return &headText{b: make([]byte, 0, 2<<10)} }}
 
-// setHead makes the composed head, which has no end yet, the response's. Parsing
-// is the one way into fasthttp that keeps Date, the order, the case and repeated
-// fields.
-func (t *headText) setHead(h *fasthttp.ResponseHeader) error {
-	t.b = append(t.b, '\r', '\n')
-	reader := t.reader
-	if len(t.b) > reader.Size() {
-		reader = bufio.NewReaderSize(nil, len(t.b))
-	}
-	t.source.Reset(t.b)
-	reader.Reset(&t.source)
+// setHead makes the composed head the response's. Names keep their case, and fields
+// their order and number. Each line is "name: value" and CR LF.
+func (t *headText) setHead(h *fasthttp.ResponseHeader, status int) {
 	h.DisableNormalizing()
-	return h.Read(reader)
+	h.SetStatusCode(status)
+	_, lines, _ := bytes.Cut(t.b, newline) // the status line
+	for len(lines) > 0 {
+		end, colon := bytes.IndexByte(lines, '\n'), bytes.IndexByte(lines, ':')
+		name, value := lines[:colon], lines[colon+len(": "):end-len("\r")]
+		lines = lines[end+1:]
+		switch {
+		case string(name) == "Transfer-Encoding": // chunked; the gate's own
+			h.SetContentLength(-1)
+		case bytes.EqualFold(name, date):
+			// fasthttp takes no Date but its own into a head. It takes one as a
+			// trailer, and what is a trailer no more goes into the head.
+			_ = h.SetTrailerBytes(name)
+			h.AddBytesKV(name, value)
+			_ = h.SetTrailerBytes(nil)
+		default:
+			h.AddBytesKV(name, value)
+		}
+	}
 }
+
+var (
+	newline = []byte("\n")
+	date    = []byte("Date")
+)
 
 func getHeadText() *headText { return headTexts.Get().(*headText) }
 

@@ -44,12 +44,12 @@ func (s *Server) passAnswer(ctx *fasthttp.RequestCtx, req *gate.Request, in *hea
 	case req.Method == "HEAD" || stream.Status == 304:
 		_ = stream.Body.Close()
 		t.b = appendAnnounced(t.b, stream.Header)
-		s.send(ctx, t, nil, nil)
+		s.send(ctx, stream.Status, t, nil, nil)
 	case stream.Length < 0 && in.http10:
 		s.passUntilClose(ctx, t, stream)
 	case stream.Length < 0:
 		t.b = append(t.b, "Transfer-Encoding: chunked\r\n"...)
-		s.send(ctx, t, nil, nil)
+		s.send(ctx, stream.Status, t, nil, nil)
 		body := stream.Body
 		if trailing, ok := body.(upstream.Trailing); ok && len(trailing.Announced()) > 0 {
 			for _, name := range trailing.Announced() {
@@ -63,7 +63,7 @@ func (s *Server) passAnswer(ctx *fasthttp.RequestCtx, req *gate.Request, in *hea
 		s.passShort(ctx, req, t, stream)
 	default:
 		t.b = appendLength(t.b, stream.Length)
-		s.send(ctx, t, nil, nil)
+		s.send(ctx, stream.Status, t, nil, nil)
 		ctx.Response.ImmediateHeaderFlush = true
 		ctx.Response.SetBodyStream(lineFor(ctx).stream(stream.Status, stream.Body), int(stream.Length))
 	}
@@ -104,7 +104,7 @@ func (s *Server) passShort(ctx *fasthttp.RequestCtx, req *gate.Request, t *headT
 		return
 	}
 	t.b = appendLength(t.b, stream.Length)
-	s.send(ctx, t, data, nil)
+	s.send(ctx, stream.Status, t, data, nil)
 	if req.Shadow == nil { // it may look at the answer until it ends
 		stream.Free()
 	}

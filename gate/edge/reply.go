@@ -37,7 +37,7 @@ func (s *Server) writeReply(ctx *fasthttp.RequestCtx, req *gate.Request, r *gate
 		t.b = appendField(t.b, "Idempotent-Replayed", "true")
 	}
 	t.b = appendFraming(t.b, req.Method, r, own)
-	s.send(ctx, t, r.Body, r.Release)
+	s.send(ctx, r.Status, t, r.Body, r.Release)
 }
 
 // appendFraming tells the length of the body, or of the one that HEAD leaves out.
@@ -128,7 +128,7 @@ func (s *Server) writeBeside(ctx *fasthttp.RequestCtx, a decision.Answer, shadow
 	if origin := ctx.Request.Header.Peek("Origin"); len(origin) > 0 && !strings.ContainsAny(string(origin), "\r\n") {
 		t.b = s.appendCORS(t.b, []rules.Field{{Name: "Origin", Value: string(origin)}})
 	}
-	s.send(ctx, t, a.Body, nil)
+	s.send(ctx, a.Status, t, a.Body, nil)
 }
 
 // copyBelow is the size up to which a body is copied, to give its memory back at
@@ -137,10 +137,8 @@ const copyBelow = 16 << 10
 
 // send hands an answer to fasthttp, which writes it when the handler has
 // returned.
-func (s *Server) send(ctx *fasthttp.RequestCtx, t *headText, body []byte, release func()) {
-	if err := t.setHead(&ctx.Response.Header); err != nil {
-		panic("edge: composed an answer that is no HTTP: " + err.Error())
-	}
+func (s *Server) send(ctx *fasthttp.RequestCtx, status int, t *headText, body []byte, release func()) {
+	t.setHead(&ctx.Response.Header, status)
 	switch {
 	case len(body) == 0:
 	case release != nil && len(body) > copyBelow:

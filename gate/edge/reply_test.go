@@ -78,6 +78,20 @@ func TestFieldsOfAnAnswer(t *testing.T) {
 	}
 }
 
+// A backend's odd fields are no reason to fail an answer: the booking is made.
+func TestOddFieldsOfAnAnswer(t *testing.T) {
+	fields := "dAtE: Mon, 02 Jan 2006 15:04:05 GMT\r\nX-Odd: a\x01b\x7f\xff c\r\nX-Empty: \r\n"
+	url, _ := rawBackend(t, "HTTP/1.1 201 Created\r\n"+fields+"Content-Length: 2\r\n\r\nok")
+	f := start(t, url, nil)
+	for _, path := range []string{"/", "/book"} {
+		c := dial(t, f.addr)
+		c.send("GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n")
+		if head := c.rawAnswer(); !strings.Contains(head, fields) || strings.Count(strings.ToLower(head), "\r\ndate:") != 1 {
+			t.Errorf("%s: want\n%q in\n%q", path, fields, head)
+		}
+	}
+}
+
 func TestGateHeadersCanBeHidden(t *testing.T) {
 	url, _ := rawBackend(t, backendAnswer)
 	f := start(t, url, nil, func(c *rules.ServerConfig) { c.GateHeaders = false })
