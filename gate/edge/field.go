@@ -131,9 +131,11 @@ func (t *headText) setHead(h *fasthttp.ResponseHeader, status int) {
 		name, value := lines[:colon], lines[colon+len(": "):end-len("\r")]
 		lines = lines[end+1:]
 		switch {
+		case string(name) == "Content-Type": // what nearly every answer has, the short way
+			h.SetContentTypeBytes(value)
 		case string(name) == "Transfer-Encoding": // chunked; the gate's own
 			h.SetContentLength(-1)
-		case bytes.EqualFold(name, date):
+		case len(name) == len(date) && bytes.EqualFold(name, date):
 			// fasthttp takes no Date but its own into a head. It takes one as a
 			// trailer, and what is a trailer no more goes into the head.
 			_ = h.SetTrailerBytes(name)
