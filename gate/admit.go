@@ -45,10 +45,7 @@ func (j *journey) admit() (*grant, *Reply) {
 	} else if d.Pool == "" && !j.dedupedOrLimited() {
 		return nil, j.forwardUnheld()
 	}
-	soldOut, listening := j.repeatReject(d)
-	if soldOut != nil {
-		return nil, soldOut
-	}
+	listening := j.listen(d)
 	if listening != nil {
 		defer listening.end()
 	}
@@ -146,16 +143,11 @@ func (j *journey) ask(d *store.Decide) (store.Decided, error) {
 	return decided, nil
 }
 
-// question fills in what is particular to this request.
+// question is what the store is asked about this request.
 func (j *journey) question() *store.Decide {
-	d := &j.asked
-	*d = j.route.decide
+	d := j.about()
 	d.ID = rand.Text()
-	d.Slot, d.Subject, d.Units = j.facts.Slot, j.facts.Subject, j.facts.Units
-	d.Group, d.Partition, d.Key = j.facts.Group, j.facts.Partition, j.facts.Key
-	d.Scope, d.Fingerprint = j.facts.Scope, j.facts.Fingerprint
-	j.keyed(d)
-	d.Client = j.facts.Client
+	d.Fingerprint = j.facts.Fingerprint
 	d.Charged = len(j.limits) > 0 // decided before, and too late to be used
 	if j.route.waits {
 		d.Wait = j.route.twinWait
@@ -163,5 +155,17 @@ func (j *journey) question() *store.Decide {
 	if q, ok := j.book.queues[d.Pool]; ok && d.Action == store.Book {
 		d.Line = q.lined(d.Slot)
 	}
+	return d
+}
+
+// about is the part of question that says who wants what.
+func (j *journey) about() *store.Decide {
+	d := &j.asked
+	*d = j.route.decide
+	d.Slot, d.Subject, d.Units = j.facts.Slot, j.facts.Subject, j.facts.Units
+	d.Group, d.Partition, d.Key = j.facts.Group, j.facts.Partition, j.facts.Key
+	d.Scope = j.facts.Scope
+	d.Client = j.facts.Client
+	j.keyed(d)
 	return d
 }

@@ -188,6 +188,7 @@ type journey struct {
 	route *route
 	req   *Request
 	match rules.Match
+	read  rules.Extraction
 	facts rules.Facts
 
 	began     time.Time
@@ -236,6 +237,10 @@ func (j *journey) run() *Reply {
 	if j.route.decide.Pool == "" && !j.dedupedOrLimited() {
 		return j.forwardUnheld()
 	}
+	if reply := j.repeatReject(); reply != nil {
+		return reply
+	}
+	j.facts.Fingerprint = j.read.Fingerprint(&j.facts)
 	defer j.takeBack()
 	grant, reply := j.admit()
 	if reply == nil && j.req.Body == nil {
@@ -252,13 +257,13 @@ func (j *journey) run() *Reply {
 	return reply
 }
 
-// extract finds the facts.
+// extract finds the facts, but for the fingerprint.
 func (j *journey) extract() *Reply {
 	if x := j.req.ids; x != nil && j.match.Rule.Idempotency != nil {
 		x.ttl = j.match.Rule.Idempotency.TTL
 	}
 	var refusal *rules.Refusal
-	j.facts, refusal = j.match.Rule.Extract(&j.req.Request, &j.match, int64(j.book.Config.Server.MaxBody))
+	j.facts, refusal = j.read.Read(j.match.Rule, &j.req.Request, &j.match, int64(j.book.Config.Server.MaxBody))
 	if refusal != nil {
 		return j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0)
 	}

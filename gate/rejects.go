@@ -112,10 +112,10 @@ func (r *rejects) drop(name slotName) {
 	}
 }
 
-// find is the reject that answers d, nil if the store has to be asked.
-func (r *rejects) find(d *store.Decide, book *rulebook, run int64) *reject {
+// find is what is known of a slot, nil if nothing is that still holds.
+func (r *rejects) find(name slotName, book *rulebook, run int64) *reject {
 	r.mu.RLock()
-	one := r.bySlot[slotName{d.Pool, d.Slot}]
+	one := r.bySlot[name]
 	known := one != nil && one.known
 	r.mu.RUnlock()
 	if !known {
@@ -131,13 +131,15 @@ func (r *rejects) find(d *store.Decide, book *rulebook, run int64) *reject {
 		one.drop()
 		return nil
 	}
+	return one
+}
+
+// answers reports whether the store need not be asked about a request for the slot.
+func (r *reject) answers(d *store.Decide) bool {
 	// The slot may have been forgotten before a key that lives longer than the one it was
 	// asked with.
-	longer := d.Key != "" && d.KeyTTL > one.keyTTL
-	if d.Units != one.units || longer || one.holders.Know(d) {
-		return nil
-	}
-	return one
+	longer := d.Key != "" && d.KeyTTL > r.keyTTL
+	return d.Units == r.units && !longer && !r.holders.Know(d)
 }
 
 // decided is what the store would say again.
@@ -149,25 +151,33 @@ func (r *reject) decided() store.Decided {
 	return again
 }
 
-// repeatReject is the answer to a booking that this process can give without the store: nil
-// if it has to be asked, and then with what is to be told of its answer, nil where nobody
-// waits for it.
-func (j *journey) repeatReject(d *store.Decide) (*Reply, *reject) {
+// repeatReject is the answer to a booking that this process can give without the store,
+// nil if that has to be asked.
+func (j *journey) repeatReject() *Reply {
+	if j.gate.back.Away() || j.repeats() == 0 {
+		return nil
+	}
+	name := slotName{j.route.decide.Pool, j.facts.Slot}
+	known := j.gate.rejects.find(name, j.book, j.gate.back.Run())
+	if known == nil || !known.answers(j.about()) {
+		return nil
+	}
+	j.gate.meter.Repeated(name.pool)
+	again := known.decided()
+	return j.refuseVerdict(&again)
+}
+
+// listen is to be told of the store's answer to d, nil where nobody waits for it.
+func (j *journey) listen(d *store.Decide) *reject {
 	repeat := j.repeats()
 	if repeat == 0 {
-		return nil, nil
+		return nil
 	}
-	rejects := j.gate.rejects
-	if known := rejects.find(d, j.book, j.gate.back.Run()); known != nil {
-		j.gate.meter.Repeated(d.Pool)
-		again := known.decided()
-		return j.refuseVerdict(&again), nil
-	}
-	listening := rejects.listen(j.gate.store, slotName{d.Pool, d.Slot})
+	listening := j.gate.rejects.listen(j.gate.store, slotName{d.Pool, d.Slot})
 	if listening != nil {
 		d.Repeat = repeat
 	}
-	return nil, listening
+	return listening
 }
 
 // repeats is for how long "sold out" may be repeated to requests like this one, 0 not at all.

@@ -256,10 +256,10 @@ func TestRejectIsNotForKeysThatLiveLonger(t *testing.T) {
 	defer one.drop()
 	long := *short
 	long.Key, long.KeyTTL = "sent", time.Hour
-	if f.rejects.find(short, f.Gate.book.Load(), 0) == nil {
+	if f.rejects.find(one.name, f.Gate.book.Load(), 0) != one || !one.answers(short) {
 		t.Error("it is not repeated")
 	}
-	if f.rejects.find(&long, f.Gate.book.Load(), 0) != nil {
+	if one.answers(&long) {
 		t.Error("it is repeated to a key that the slot may have forgotten")
 	}
 }

@@ -15,7 +15,33 @@ const maxFact = 1 << 10
 // bytes. A Refusal is the answer for what could be read two ways, is missing or is
 // malformed; no input makes it panic.
 func (r *Rule) Extract(req *Request, m *Match, maxBody int64) (Facts, *Refusal) {
-	x := extraction{rule: r, req: req, match: m, maxBody: maxBody}
+	var x Extraction
+	f, refusal := x.Read(r, req, m, maxBody)
+	if refusal == nil {
+		f.Fingerprint = x.Fingerprint(&f)
+	}
+	return f, refusal
+}
+
+// Extraction is the reading of one request by one rule; the body is parsed once, by
+// the first source that needs it. It is for one request, as is what it was given.
+type Extraction struct {
+	rule    *Rule
+	req     *Request
+	match   *Match
+	maxBody int64
+
+	body    bodyText
+	json    jsonBody
+	form    formBody
+	printed []byte // what the rule's own list adds to the fingerprint
+}
+
+// Read is Rule.Extract without the fingerprint, which is most of the work and not
+// needed by a request that is refused for other reasons. It is there where the key was
+// derived from it.
+func (x *Extraction) Read(r *Rule, req *Request, m *Match, maxBody int64) (Facts, *Refusal) {
+	x.rule, x.req, x.match, x.maxBody = r, req, m, maxBody
 	f := Facts{Units: 1, Client: req.Client}
 	var refusal *Refusal
 	if f.Slot, refusal = x.fact("slot", r.slot); refusal != nil {
@@ -49,26 +75,14 @@ func (r *Rule) Extract(req *Request, m *Match, maxBody int64) (Facts, *Refusal) 
 	if refusal = x.checkBodyMethod(); refusal != nil {
 		return Facts{}, refusal
 	}
-	if f.Fingerprint, refusal = x.fingerprint(&f); refusal != nil {
+	if refusal = x.readPrinted(); refusal != nil {
 		return Facts{}, refusal
 	}
 	if r.derives(&f) {
+		f.Fingerprint = x.Fingerprint(&f)
 		f.Key = derivedKey(&f)
 	}
 	return f, nil
-}
-
-// extraction is the reading of one request by one rule; the body is parsed once, by
-// the first source that needs it.
-type extraction struct {
-	rule    *Rule
-	req     *Request
-	match   *Match
-	maxBody int64
-
-	body bodyText
-	json jsonBody
-	form formBody
 }
 
 // source is an extractor made ready.
@@ -134,7 +148,7 @@ func (c *sourceCompiler) sources(list Extractors, sole bool) []source {
 }
 
 // find reads one source. Absent is not an error here.
-func (x *extraction) find(s *source) (value string, found bool, refusal *Refusal) {
+func (x *Extraction) find(s *source) (value string, found bool, refusal *Refusal) {
 	switch s.Source {
 	case FromPath:
 		for _, p := range x.match.Params.All() {
@@ -164,7 +178,7 @@ func (x *extraction) find(s *source) (value string, found bool, refusal *Refusal
 
 // text is find with the source's `as` and `case` applied; ok is false for a text
 // that `as: integer` refuses.
-func (x *extraction) text(s *source) (value string, found, ok bool, refusal *Refusal) {
+func (x *Extraction) text(s *source) (value string, found, ok bool, refusal *Refusal) {
 	value, found, refusal = x.find(s)
 	if refusal != nil || !found {
 		return "", false, false, refusal
@@ -180,7 +194,7 @@ func (x *extraction) text(s *source) (value string, found, ok bool, refusal *Ref
 
 // fact reads the slot, the subject or the hold: every part must be there. A rule
 // that names none gives "".
-func (x *extraction) fact(what string, sources []source) (string, *Refusal) {
+func (x *Extraction) fact(what string, sources []source) (string, *Refusal) {
 	if len(sources) == 0 {
 		return "", nil
 	}
@@ -217,7 +231,7 @@ func (x *extraction) fact(what string, sources []source) (string, *Refusal) {
 }
 
 // unitsOf reads how many units the request is for.
-func (x *extraction) unitsOf(s *source) (int64, *Refusal) {
+func (x *Extraction) unitsOf(s *source) (int64, *Refusal) {
 	value, found, _, refusal := x.text(s)
 	switch {
 	case refusal != nil:
@@ -239,7 +253,7 @@ func (x *extraction) unitsOf(s *source) (int64, *Refusal) {
 
 // identity joins the values of scope or partition, absent ones marked; "" when all
 // are absent or empty, which identify nobody.
-func (x *extraction) identity(sources []source) (string, *Refusal) {
+func (x *Extraction) identity(sources []source) (string, *Refusal) {
 	var stack [256]byte
 	b := stack[:0]
 	known := false

@@ -38,7 +38,7 @@ type bodyText struct {
 }
 
 // load reads label and coding once. The kind stands also where the text is refused.
-func (b *bodyText) load(x *extraction) *Refusal {
+func (b *bodyText) load(x *Extraction) *Refusal {
 	if !b.loaded {
 		b.loaded = true
 		if len(x.req.Body) > 0 {
@@ -48,7 +48,7 @@ func (b *bodyText) load(x *extraction) *Refusal {
 	return b.refusal
 }
 
-func (b *bodyText) read(x *extraction) *Refusal {
+func (b *bodyText) read(x *Extraction) *Refusal {
 	b.kind = bodyUnlabelled
 	label, _, refusal := findHeader(x.req.Header, "Content-Type", "the Content-Type")
 	if refusal != nil {

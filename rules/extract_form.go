@@ -11,7 +11,7 @@ const maxFields = 1000
 
 // findQuery reads a query parameter. A form field of that name speaks too: PHP and
 // Rack let it win.
-func (x *extraction) findQuery(s *source) (string, bool, *Refusal) {
+func (x *Extraction) findQuery(s *source) (string, bool, *Refusal) {
 	v := namedValue{label: s.label}
 	if refusal := v.scanPairs(x.req.Query, x.rule.charset, s, true); refusal != nil {
 		return "", false, refusal
@@ -35,7 +35,7 @@ func (x *extraction) findQuery(s *source) (string, bool, *Refusal) {
 
 // findForm reads a form field, urlencoded or multipart. A JSON body has none. A query
 // parameter of that name speaks too.
-func (x *extraction) findForm(s *source) (string, bool, *Refusal) {
+func (x *Extraction) findForm(s *source) (string, bool, *Refusal) {
 	if refusal := x.body.load(x); refusal != nil {
 		return "", false, refusal
 	}
@@ -68,7 +68,7 @@ type formBody struct {
 	refusal *Refusal
 }
 
-func (f *formBody) load(x *extraction) *Refusal {
+func (f *formBody) load(x *Extraction) *Refusal {
 	if f.read {
 		return f.refusal
 	}
@@ -82,7 +82,7 @@ func (f *formBody) load(x *extraction) *Refusal {
 }
 
 // scanForm gathers from the form body; own tells that the source is a form source.
-func (x *extraction) scanForm(v *namedValue, s *source, own bool) *Refusal {
+func (x *Extraction) scanForm(v *namedValue, s *source, own bool) *Refusal {
 	if refusal := x.form.load(x); refusal != nil {
 		return refusal
 	}

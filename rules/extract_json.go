@@ -132,7 +132,7 @@ func (j *jsonBody) check(text []byte) bool {
 
 // findJSON reads a JSON Pointer. Strings are taken as they are, numbers as their
 // exact decimal text; other types are no value.
-func (x *extraction) findJSON(s *source) (string, bool, *Refusal) {
+func (x *Extraction) findJSON(s *source) (string, bool, *Refusal) {
 	if refusal := x.body.load(x); refusal != nil {
 		return "", false, refusal
 	}

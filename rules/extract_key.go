@@ -42,7 +42,7 @@ func KeySourceOf(key string) KeySource {
 }
 
 // idempotencyKey reads the first key source that is present.
-func (x *extraction) idempotencyKey(f *Facts) (string, *Refusal) {
+func (x *Extraction) idempotencyKey(f *Facts) (string, *Refusal) {
 	for i := range x.rule.key {
 		s := &x.rule.key[i]
 		if s.issued {
@@ -81,7 +81,7 @@ func (x *extraction) idempotencyKey(f *Facts) (string, *Refusal) {
 }
 
 // issuedID is the good id of a cookie for what the request is about.
-func (x *extraction) issuedID(cookie string, f *Facts) string {
+func (x *Extraction) issuedID(cookie string, f *Facts) string {
 	if x.req.Issued == nil {
 		return ""
 	}

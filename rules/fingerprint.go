@@ -11,9 +11,10 @@ import (
 // gates of two versions never mistake each other's keys.
 const fingerprintVersion = "slotgate-1"
 
-// fingerprint prints what makes two requests the same. What the units are held for is part of it in every
-// mode: else a retry could go on under a hold of another slot.
-func (x *extraction) fingerprint(f *Facts) ([sha256.Size]byte, *Refusal) {
+// Fingerprint prints what makes two requests the same, of the facts that Read found. What
+// the units are held for is part of it in every mode: else a retry could go on under a
+// hold of another slot.
+func (x *Extraction) Fingerprint(f *Facts) [sha256.Size]byte {
 	var stack [512]byte
 	b := stack[:0]
 	b = appendPart(b, fingerprintVersion)
@@ -40,27 +41,34 @@ func (x *extraction) fingerprint(f *Facts) ([sha256.Size]byte, *Refusal) {
 		digest := sha256.Sum256(x.bodyBytes())
 		b = append(b, digest[:]...)
 	case FingerprintList:
-		for i := range x.rule.printed {
-			s := &x.rule.printed[i]
-			value, found, ok, refusal := x.text(s)
-			switch {
-			case refusal != nil:
-				return [sha256.Size]byte{}, refusal
-			case found && !ok:
-				return [sha256.Size]byte{}, refuse(RefuseUnidentified, "fingerprint: %s is not a whole number in plain digits", s.label)
-			case !found:
-				b = append(b, partMark, '-')
-			default:
-				b = appendPart(b, value)
-			}
+		b = append(b, x.printed...)
+	}
+	return sha256.Sum256(b)
+}
+
+// readPrinted reads the list of FingerprintList, the one mode in which a request may be
+// refused for it.
+func (x *Extraction) readPrinted() *Refusal {
+	for i := range x.rule.printed {
+		s := &x.rule.printed[i]
+		value, found, ok, refusal := x.text(s)
+		switch {
+		case refusal != nil:
+			return refusal
+		case found && !ok:
+			return refuse(RefuseUnidentified, "fingerprint: %s is not a whole number in plain digits", s.label)
+		case !found:
+			x.printed = append(x.printed, partMark, '-')
+		default:
+			x.printed = appendPart(x.printed, value)
 		}
 	}
-	return sha256.Sum256(b), nil
+	return nil
 }
 
 // bodyBytes is the body out of its content coding, or as it came where it cannot be
 // read: equal bytes are an equal request all the same.
-func (x *extraction) bodyBytes() []byte {
+func (x *Extraction) bodyBytes() []byte {
 	if x.body.load(x) != nil {
 		return x.req.Body
 	}
@@ -69,7 +77,7 @@ func (x *extraction) bodyBytes() []byte {
 
 // digestBody reads the body by what it is, so that spellings of one content print
 // alike, and falls back to its bytes.
-func (x *extraction) digestBody() (kind string, digest [sha256.Size]byte) {
+func (x *Extraction) digestBody() (kind string, digest [sha256.Size]byte) {
 	text := x.bodyBytes()
 	if x.body.refusal == nil {
 		switch x.body.kind {

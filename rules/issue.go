@@ -56,7 +56,7 @@ func (t *trial) page(page *Rule, paths *readings) (slot string, ok bool) {
 		if route == nil {
 			continue
 		}
-		x := extraction{rule: page, req: t.req, match: &Match{Params: route.bind(&p)}, maxBody: t.set.maxBody}
+		x := Extraction{rule: page, req: t.req, match: &Match{Params: route.bind(&p)}, maxBody: t.set.maxBody}
 		slot, refusal := x.fact("slot", page.slot)
 		return slot, refusal == nil
 	}

@@ -108,7 +108,7 @@ func (d *dialect) bodyMayOverride(r *Request) bool {
 // without a label, Express needs a module for multipart, and a function of the
 // application's own for JSON, which in PHP only Laravel makes fields of.
 func (d *dialect) inBody(r *Request, o *overrides, maxBody int64) *Refusal {
-	x := extraction{rule: methodRule, req: r, maxBody: maxBody}
+	x := Extraction{rule: methodRule, req: r, maxBody: maxBody}
 	if refusal := x.body.load(&x); refusal != nil {
 		return refusal
 	}
@@ -137,7 +137,7 @@ var methodMember = source{Extractor: Extractor{Source: FromJSON, Name: "/" + met
 
 var methodPointer = &jsonNode{index: -1, pointer: -1, children: []*jsonNode{{token: methodField, folding: []byte(methodField), index: -1}}}
 
-func (x *extraction) readFormMethod() (value string, found bool, refusal *Refusal) {
+func (x *Extraction) readFormMethod() (value string, found bool, refusal *Refusal) {
 	v := namedValue{label: methodSource.label}
 	if refusal := x.scanForm(&v, &methodSource, true); refusal != nil {
 		return "", false, refusal
@@ -145,8 +145,8 @@ func (x *extraction) readFormMethod() (value string, found bool, refusal *Refusa
 	return v.result()
 }
 
-func (x *extraction) readJSONMethod() (value string, found bool, refusal *Refusal) {
-	own := extraction{rule: methodRule, req: x.req, body: x.body, json: jsonBody{checked: x.json.checked, valid: x.json.valid}}
+func (x *Extraction) readJSONMethod() (value string, found bool, refusal *Refusal) {
+	own := Extraction{rule: methodRule, req: x.req, body: x.body, json: jsonBody{checked: x.json.checked, valid: x.json.valid}}
 	return own.findJSON(&methodMember)
 }
 
@@ -154,7 +154,7 @@ func (x *extraction) readJSONMethod() (value string, found bool, refusal *Refusa
 // another rule than it was matched with, because the rule's body_as reads it as what
 // its label does not say. A body that cannot be read is refused where a source needs
 // it, not here.
-func (x *extraction) checkBodyMethod() *Refusal {
+func (x *Extraction) checkBodyMethod() *Refusal {
 	d := x.rule.set.dialect
 	if !x.rule.readsBody || !d.form || x.body.load(x) != nil {
 		return nil
