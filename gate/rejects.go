@@ -24,63 +24,101 @@ type rejects struct {
 }
 
 // reject is what one process knows of one slot. It listens to the slot from before the
-// store is asked.
+// store is first asked.
 type reject struct {
 	all   *rejects
 	name  slotName
 	watch store.Watch
 
-	// What follows is written once, before the reject is found by others.
+	// Guarded by all.mu.
+	asking  bool // the store is being asked
+	verdict *verdict
+	timer   *time.Timer // drops it at the end of verdict
+}
+
+// verdict is the store's "sold out", while it is repeated. It is immutable.
+type verdict struct {
 	book    *rulebook
-	run     int64 // of the store
+	run     int64     // of the store
+	renew   time.Time // from then on one request asks the store again, so that not all do at the end
 	until   time.Time
-	timer   *time.Timer // drops it then
-	changes time.Time   // when the verdict may change by itself; zero: not known
-	units   int64       // that were asked for: others may lapse free sooner
+	changes time.Time // when the verdict may change by itself; zero: not known
+	units   int64     // that were asked for: others may lapse free sooner
 	keyTTL  time.Duration
 	holders store.Holders
-	known   bool // false: the store is being asked
 }
 
 func newRejects() *rejects { return &rejects{bySlot: make(map[slotName]*reject)} }
 
 // listen begins to learn whether a slot is sold out; nil where somebody does so already, or
-// it is known. It is ended with end.
+// it is known for a while yet. It is ended with end.
 func (r *rejects) listen(s store.Store, name slotName) *reject {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.bySlot[name] != nil || len(r.bySlot) >= maxRejects {
+	one := r.bySlot[name]
+	switch {
+	case one != nil && !one.due(time.Now()), one == nil && len(r.bySlot) >= maxRejects:
 		return nil
+	case one == nil:
+		name.slot = strings.Clone(name.slot) // it is part of a request
+		one = &reject{all: r, name: name, watch: s.WatchSlot(name.pool, name.slot)}
+		r.bySlot[name] = one
 	}
-	name.slot = strings.Clone(name.slot) // it is part of a request
-	one := &reject{all: r, name: name, watch: s.WatchSlot(name.pool, name.slot)}
-	r.bySlot[name] = one
+	one.asking = true
 	return one
+}
+
+// due reports whether somebody is to ask the store again.
+func (r *reject) due(now time.Time) bool {
+	return r.verdict != nil && !r.asking && !now.Before(r.verdict.renew)
 }
 
 // keep remembers the store's answer to d.
 func (r *reject) keep(d *store.Decide, decided *store.Decided, asked time.Time, book *rulebook, run int64) {
+	v := &verdict{
+		book: book, run: run,
+		renew: asked.Add(d.Repeat / 2), until: asked.Add(d.Repeat),
+		units: d.Units, keyTTL: d.KeyTTL, holders: decided.Holders,
+	}
+	if decided.RetryAfter > 0 {
+		v.changes = asked.Add(decided.RetryAfter)
+		if !v.changes.After(v.until) {
+			v.renew, v.until = v.changes, v.changes // before then the store would say the same
+		}
+	}
 	r.all.mu.Lock()
 	defer r.all.mu.Unlock()
 	if r.all.bySlot[r.name] != r {
 		return // dropped meanwhile
 	}
-	r.book, r.run, r.until = book, run, asked.Add(d.Repeat)
-	r.units, r.keyTTL, r.holders, r.known = d.Units, d.KeyTTL, decided.Holders, true
-	if decided.RetryAfter > 0 {
-		r.changes = asked.Add(decided.RetryAfter)
-		if r.changes.Before(r.until) {
-			r.until = r.changes
-		}
+	r.verdict = v
+	if r.timer != nil {
+		r.timer.Stop()
 	}
-	r.timer = time.AfterFunc(time.Until(r.until), r.drop)
+	r.timer = time.AfterFunc(time.Until(v.until), func() { r.expire(v) })
 }
 
-// end forgets it unless the store's answer was kept.
+// expire ends a verdict, unless there is a newer one.
+func (r *reject) expire(v *verdict) {
+	r.all.mu.Lock()
+	defer r.all.mu.Unlock()
+	if r.verdict == v {
+		r.verdict = nil
+		r.settle()
+	}
+}
+
+// end is called once the store has answered, or will not.
 func (r *reject) end() {
 	r.all.mu.Lock()
 	defer r.all.mu.Unlock()
-	if !r.known {
+	r.asking = false
+	r.settle()
+}
+
+// settle forgets it if it has no verdict, and gets none.
+func (r *reject) settle() {
+	if r.verdict == nil && !r.asking {
 		r.forget()
 	}
 }
@@ -112,41 +150,48 @@ func (r *rejects) drop(name slotName) {
 	}
 }
 
-// find is what is known of a slot, nil if nothing is that still holds.
-func (r *rejects) find(name slotName, book *rulebook, run int64) *reject {
+// find is what is known of a slot, nil if nothing is that still holds, or it is to be
+// renewed.
+func (r *rejects) find(name slotName, book *rulebook, run int64) *verdict {
 	r.mu.RLock()
 	one := r.bySlot[name]
-	known := one != nil && one.known
-	r.mu.RUnlock()
-	if !known {
+	if one == nil || one.verdict == nil {
+		r.mu.RUnlock()
 		return nil
 	}
+	now := time.Now()
+	v, due := one.verdict, one.due(now)
+	r.mu.RUnlock()
 	select {
 	case <-one.watch.C():
 		one.drop()
 		return nil
 	default:
 	}
-	if one.book != book || one.run != run || !time.Now().Before(one.until) {
+	switch {
+	case v.book != book || v.run != run:
 		one.drop()
-		return nil
+	case !now.Before(v.until):
+		one.expire(v)
+	case !due:
+		return v
 	}
-	return one
+	return nil
 }
 
 // answers reports whether the store need not be asked about a request for the slot.
-func (r *reject) answers(d *store.Decide) bool {
+func (v *verdict) answers(d *store.Decide) bool {
 	// The slot may have been forgotten before a key that lives longer than the one it was
 	// asked with.
-	longer := d.Key != "" && d.KeyTTL > r.keyTTL
-	return d.Units == r.units && !longer && !r.holders.Know(d)
+	longer := d.Key != "" && d.KeyTTL > v.keyTTL
+	return d.Units == v.units && !longer && !v.holders.Know(d)
 }
 
 // decided is what the store would say again.
-func (r *reject) decided() store.Decided {
+func (v *verdict) decided() store.Decided {
 	again := store.Decided{Verdict: decision.SoldOut}
-	if !r.changes.IsZero() {
-		again.RetryAfter = max(time.Until(r.changes), time.Millisecond)
+	if !v.changes.IsZero() {
+		again.RetryAfter = max(time.Until(v.changes), time.Millisecond)
 	}
 	return again
 }

@@ -72,6 +72,71 @@ func TestRejectIsRepeated(t *testing.T) {
 	})
 }
 
+// One request asks the store again before the time is over, so that not all do then.
+func TestRejectIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := soldOut(t, "1s")
+		book := func(n int) {
+			f.want(f.book(call{student: fmt.Sprint("cy", n), fields: underKey(fmt.Sprint("1 ", n))}), decision.DecisionSoldOut, 409)
+		}
+		book(0)
+		f.wantCalls(3)
+		time.Sleep(490 * time.Millisecond)
+		book(1)
+		f.wantCalls(3)
+
+		time.Sleep(20 * time.Millisecond)
+		slow := make(chan struct{})
+		f.store.set(func(string) error { <-slow; return nil }, nil)
+		var renewal sync.WaitGroup
+		renewal.Go(func() { book(2) })
+		synctest.Wait()
+		book(3)
+		f.wantCalls(3) // that of the renewal has not ended
+		close(slow)
+		renewal.Wait()
+		f.store.set(nil, nil)
+		f.wantCalls(4)
+
+		time.Sleep(490 * time.Millisecond)
+		book(4)
+		f.wantCalls(4)
+	})
+}
+
+// Whoever asks for the renewal may be answered otherwise, and the next one renews it.
+func TestRejectIsRenewedByTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := soldOut(t, "1s")
+		f.want(f.book(call{student: "cy", fields: underKey("1")}), decision.DecisionSoldOut, 409)
+		time.Sleep(600 * time.Millisecond)
+		f.want(f.book(call{student: "ann", fields: underKey("key of ann")}), decision.DecisionReplayed, 201)
+		f.want(f.book(call{student: "dan", fields: underKey("2")}), decision.DecisionSoldOut, 409)
+		f.wantCalls(5)
+		time.Sleep(490 * time.Millisecond)
+		f.want(f.book(call{student: "eve", fields: underKey("3")}), decision.DecisionSoldOut, 409)
+		f.wantCalls(5)
+	})
+}
+
+// A renewal that comes back when the time is over is kept all the same.
+func TestRejectIsRenewedLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := soldOut(t, "1s")
+		book := func(n int) {
+			f.want(f.book(call{student: fmt.Sprint("cy", n), fields: underKey(fmt.Sprint("1 ", n))}), decision.DecisionSoldOut, 409)
+		}
+		book(0)
+		time.Sleep(900 * time.Millisecond)
+		f.store.set(func(string) error { time.Sleep(200 * time.Millisecond); return nil }, nil)
+		book(1)
+		f.store.set(nil, nil)
+		f.wantCalls(4)
+		book(2)
+		f.wantCalls(4)
+	})
+}
+
 func TestRejectIsDroppedWhenAUnitComesFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := soldOut(t, "1h")
@@ -256,10 +321,11 @@ func TestRejectIsNotForKeysThatLiveLonger(t *testing.T) {
 	defer one.drop()
 	long := *short
 	long.Key, long.KeyTTL = "sent", time.Hour
-	if f.rejects.find(one.name, f.Gate.book.Load(), 0) != one || !one.answers(short) {
-		t.Error("it is not repeated")
+	known := f.rejects.find(one.name, f.Gate.book.Load(), 0)
+	if known == nil || !known.answers(short) {
+		t.Fatal("it is not repeated")
 	}
-	if one.answers(&long) {
+	if known.answers(&long) {
 		t.Error("it is repeated to a key that the slot may have forgotten")
 	}
 }
