@@ -1,6 +1,8 @@
 package redisstore
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"strings"
 	"time"
 
@@ -22,10 +24,11 @@ func repeats(d *store.Decide) time.Duration {
 	return d.Repeat
 }
 
-// holders are the subjects and keys that a slot knew when it was sold out.
+// holders are the subjects and keys that a slot knew when it was sold out, each as the
+// first 64 bits of its digest.
 type holders struct {
 	names *names
-	short map[string]struct{}
+	known map[uint64]struct{}
 }
 
 // holders reads what slot_holders in luascripts/holders.lua writes; nil where that is none,
@@ -38,22 +41,26 @@ func (n *names) holders(packed string) (store.Holders, bool) {
 	if !ok || len(hashes)%shortHash != 0 {
 		return nil, false
 	}
-	h := &holders{n, make(map[string]struct{}, len(hashes)/shortHash)}
+	h := &holders{n, make(map[uint64]struct{}, len(hashes)/shortHash)}
 	for at := 0; at < len(hashes); at += shortHash {
-		h.short[hashes[at:at+shortHash]] = struct{}{}
+		var first [8]byte
+		if _, err := base64.RawURLEncoding.Decode(first[:], []byte(hashes[at:at+shortHash])); err != nil {
+			return nil, false
+		}
+		h.known[binary.BigEndian.Uint64(first[:])] = struct{}{}
 	}
 	return h, true
 }
 
 // Know is part of store.Holders.
 func (h *holders) Know(d *store.Decide) bool {
-	if d.Subject != "" && h.has(h.names.subject(d.Subject)) {
+	if d.Subject != "" && h.has(h.names.subjectDigest(d.Subject)) {
 		return true
 	}
-	return d.Key != "" && h.has(h.names.key(d.Group, d.Partition, d.Key))
+	return d.Key != "" && h.has(h.names.keyDigest(d.Group, d.Partition, d.Key))
 }
 
-func (h *holders) has(hash string) bool {
-	_, ok := h.short[shorten(hash)]
+func (h *holders) has(d digest) bool {
+	_, ok := h.known[binary.BigEndian.Uint64(d[:8])]
 	return ok
 }

@@ -28,9 +28,19 @@ type keyedHash struct {
 	in, out []byte
 }
 
-// hash is HMAC-SHA-256 over the parts, each behind its length so that no two lists
-// meet, cut to 128 bits, in base64url.
-func (n *names) hash(parts ...string) string {
+// digest is a hash cut to 128 bits.
+type digest [16]byte
+
+// text is the digest in base64url.
+func (d digest) text() string {
+	var text [22]byte
+	base64.RawURLEncoding.Encode(text[:], d[:])
+	return string(text[:])
+}
+
+// digest is HMAC-SHA-256 over the parts, each behind its length so that no two lists
+// meet.
+func (n *names) digest(parts ...string) digest {
 	h := n.macs.Get().(*keyedHash)
 	defer n.macs.Put(h)
 	h.in = h.in[:0]
@@ -41,13 +51,17 @@ func (n *names) hash(parts ...string) string {
 	h.mac.Reset()
 	h.mac.Write(h.in)
 	h.out = h.mac.Sum(h.out[:0])
-	var text [22]byte
-	base64.RawURLEncoding.Encode(text[:], h.out[:16])
-	return string(text[:])
+	return digest(h.out[:len(digest{})])
+}
+
+func (n *names) hash(parts ...string) string { return n.digest(parts...).text() }
+
+func (n *names) keyDigest(group, partition, key string) digest {
+	return n.digest("key", group, partition, key)
 }
 
 func (n *names) key(group, partition, key string) string {
-	return n.hash("key", group, partition, key)
+	return n.keyDigest(group, partition, key).text()
 }
 
 // scope and subject are "" for none.
@@ -62,8 +76,10 @@ func (n *names) subject(subject string) string {
 	if subject == "" {
 		return ""
 	}
-	return n.hash("subject", subject)
+	return n.subjectDigest(subject).text()
 }
+
+func (n *names) subjectDigest(subject string) digest { return n.digest("subject", subject) }
 
 func (n *names) reference(pool, reference string) string { return n.hash("reference", pool, reference) }
 

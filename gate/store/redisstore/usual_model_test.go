@@ -154,14 +154,14 @@ func (b *bothWays) Decide(ctx context.Context, d *store.Decide) (store.Decided, 
 
 // listed is an answer with its holders as a list.
 func listed(d store.Decided) any {
-	var known []string
+	var known []uint64
 	if h, ok := d.Holders.(*holders); ok {
-		known = slices.Sorted(maps.Keys(h.short))
+		known = slices.Sorted(maps.Keys(h.known))
 	}
 	d.Holders = nil
 	return struct {
 		store.Decided
-		known []string
+		known []uint64
 	}{d, known}
 }
 
