@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/slotgate/slotgate/gate/decision"
@@ -12,8 +13,11 @@ import (
 )
 
 // newReply is a reply with what every one carries.
-func (j *journey) newReply(d decision.Decision) *Reply {
-	r := &Reply{Decision: d, Mode: ModeNormal}
+func (j *journey) newReply(d decision.Decision) *Reply { return j.begin(new(Reply), d) }
+
+// begin fills in what every reply carries.
+func (j *journey) begin(r *Reply, d decision.Decision) *Reply {
+	r.Decision, r.Mode = d, ModeNormal
 	if j.match.Rule != nil {
 		r.Rule = j.match.Rule.Name
 	}
@@ -23,15 +27,39 @@ func (j *journey) newReply(d decision.Decision) *Reply {
 	return r
 }
 
+// ownReply is an answer of the gate's own, in one piece of memory.
+type ownReply struct {
+	Reply
+	room decision.Room
+}
+
+// ownReplies have been released: nobody looks at them any more. Those that are not
+// released are left to the garbage collector.
+var ownReplies = sync.Pool{New: func() any { return new(ownReply) }}
+
+func newOwnReply() *ownReply {
+	r := ownReplies.Get().(*ownReply)
+	if r.Release == nil {
+		r.Release = r.release // bound once: it takes memory of its own
+	}
+	return r
+}
+
+func (r *ownReply) release() {
+	*r = ownReply{Reply: Reply{Release: r.Release}}
+	ownReplies.Put(r)
+}
+
 // refuse is an answer of the gate's own. retryAfter 0 gives no Retry-After where
 // the decision does not call for one.
 func (j *journey) refuse(d decision.Decision, detail string, retryAfter time.Duration) *Reply {
-	r := j.newReply(d)
+	own := newOwnReply()
+	r := j.begin(&own.Reply, d)
 	problem := decision.NewProblem(d, detail, j.req.ID)
 	if retryAfter > 0 {
 		problem.Retryable = true
 	}
-	r.Answer = problem.Answer()
+	r.Answer = problem.AnswerIn(&own.room)
 	if custom, ok := j.customAnswer(d); ok {
 		r.Answer = custom
 	}
