@@ -41,7 +41,7 @@ func (j *journey) keyTTL(d *store.Decide, outcome rules.Outcome) time.Duration {
 }
 
 // keyDetails stand for verdictDetails where the client knows of no key.
-var keyDetails = map[rules.KeySource]map[decision.Verdict]string{
+var keyDetails = [...]map[decision.Verdict]string{
 	rules.KeyIssued: {
 		decision.KeyDone:  "A booking from this page is done; its answer may not be shown to this caller.",
 		decision.Mismatch: "Something else was asked for from this page before; load it again, a little later if that had no answer yet.",

@@ -109,7 +109,7 @@ func retryAfterValue(d time.Duration) string {
 	return strconv.FormatInt(seconds+rand.Int64N(max(1, seconds/4)+1), 10)
 }
 
-var verdictDetails = map[decision.Verdict]string{
+var verdictDetails = [decision.Admitted + 1]string{
 	decision.Gone:           "This request was decided before.",
 	decision.KeyDone:        "A request with this idempotency key is done; its answer may not be shown to this caller.",
 	decision.Mismatch:       "This idempotency key was used for a request with another content.",
