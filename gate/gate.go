@@ -240,7 +240,7 @@ func (j *journey) run() *Reply {
 	if reply := j.repeatReject(); reply != nil {
 		return reply
 	}
-	j.facts.Fingerprint = j.read.Fingerprint(&j.facts)
+	j.completeFacts()
 	defer j.takeBack()
 	grant, reply := j.admit()
 	if reply == nil && j.req.Body == nil {
@@ -257,7 +257,7 @@ func (j *journey) run() *Reply {
 	return reply
 }
 
-// extract finds the facts, but for the fingerprint.
+// extract finds the facts that tell whether the request is refused without the store.
 func (j *journey) extract() *Reply {
 	if x := j.req.ids; x != nil && j.match.Rule.Idempotency != nil {
 		x.ttl = j.match.Rule.Idempotency.TTL
@@ -267,8 +267,13 @@ func (j *journey) extract() *Reply {
 	if refusal != nil {
 		return j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0)
 	}
-	detach(&j.facts)
 	return nil
+}
+
+// completeFacts makes of the facts what the store is told, and others may remember.
+func (j *journey) completeFacts() {
+	j.facts.Fingerprint = j.read.Fingerprint(&j.facts)
+	detach(&j.facts)
 }
 
 // detach gives the texts of f memory of their own, all one piece. Read in place, each of

@@ -34,7 +34,7 @@ func (s *Shadow) decide(body []byte, fault error) decision.Decision {
 		s.withoutKey()
 		return reply.Decision
 	}
-	j.facts.Fingerprint = j.read.Fingerprint(&j.facts)
+	j.completeFacts()
 	if reply := j.ruleLimit(); reply != nil {
 		d := j.question()
 		s.grant = unseen(d)
