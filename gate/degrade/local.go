@@ -14,11 +14,8 @@ import (
 )
 
 const (
-	// localMemory bounds what the process remembers for an outage.
+	// localMemory bounds what the process notes in an outage.
 	localMemory = 32 << 20
-	// localMemo is how long an answer given in normal times is remembered, for
-	// the client that asks again in an outage.
-	localMemo = 10 * time.Minute
 	// maxKnownSlots bounds the slots of which the last known remainder is kept.
 	maxKnownSlots = 65536
 	// shareLife is how long a share of what was last known may be admitted from, from
@@ -34,6 +31,7 @@ const (
 // process. It is safe for concurrent use and bounded.
 type Local struct {
 	*memstore.Store
+	memos *memos
 	known atomic.Pointer[otter.Cache[slotName, *lastKnown]] // nil: nobody wants to know
 }
 
@@ -66,7 +64,7 @@ type slotName struct{ pool, slot string }
 
 // NewLocal makes an empty one.
 func NewLocal() *Local {
-	return &Local{Store: memstore.New(memstore.Options{MaxMemory: localMemory})}
+	return &Local{Store: memstore.New(memstore.Options{MaxMemory: localMemory}), memos: newMemos()}
 }
 
 // Know has it remember from now on what the store says is left, because some rule
@@ -92,17 +90,20 @@ func (l *Local) Learn(pool, slot string, left int64) {
 	}
 }
 
-// Remember keeps an answer that was stored under a key, for a while.
+// Remember keeps an answer that was stored under a key, for a while: an outage has it,
+// as far as there is room; the store has it.
 func (l *Local) Remember(s *store.Settle) {
-	if s.Key == "" || !s.Keep {
-		return
+	if s.Key != "" && s.Keep {
+		l.memos.add(s, min(s.KeyTTL, localMemo))
 	}
-	memo := store.Settle{
-		ID: s.ID, Outcome: s.Outcome, Keep: true, Answer: s.Answer, Scope: s.Scope, Fingerprint: s.Fingerprint,
-		Group: s.Group, Partition: s.Partition, Key: s.Key, KeyTTL: min(s.KeyTTL, localMemo),
+}
+
+// Decide is store.Store's. A key that has an answer from normal times is done.
+func (l *Local) Decide(ctx context.Context, d *store.Decide) (store.Decided, error) {
+	if decided, known := l.memos.decide(d); known {
+		return decided, nil
 	}
-	// When there is no room for it, an outage has one memory less; the store has it.
-	_, _ = l.Settle(context.Background(), &memo)
+	return l.Store.Decide(ctx, d)
 }
 
 // Question turns a question to the store into one to this process, in a given
