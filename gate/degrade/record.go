@@ -60,9 +60,7 @@ func settleFields(w fieldWalk, s *store.Settle, schema byte) {
 	w.number((*int64)(&s.KeyTTL))
 	w.flag(&s.Keep)
 	w.text(&s.Scope)
-	for i := range s.Fingerprint {
-		w.octet(&s.Fingerprint[i])
-	}
+	w.octets(s.Fingerprint[:])
 	w.bytes(&s.Answer)
 	if schema < 2 {
 		return
@@ -79,6 +77,7 @@ type fieldWalk interface {
 	bytes(*[]byte) // nil when empty
 	number(*int64)
 	octet(*uint8)
+	octets([]uint8) // as many as are shown
 	flag(*bool)
 }
 
@@ -93,8 +92,9 @@ func (w *fieldWriter) bytes(p *[]byte) {
 	w.b = append(binary.AppendUvarint(w.b, uint64(len(*p))), *p...)
 }
 
-func (w *fieldWriter) number(n *int64) { w.b = binary.AppendVarint(w.b, *n) }
-func (w *fieldWriter) octet(o *uint8)  { w.b = append(w.b, *o) }
+func (w *fieldWriter) number(n *int64)  { w.b = binary.AppendVarint(w.b, *n) }
+func (w *fieldWriter) octet(o *uint8)   { w.b = append(w.b, *o) }
+func (w *fieldWriter) octets(o []uint8) { w.b = append(w.b, o...) }
 
 func (w *fieldWriter) flag(f *bool) {
 	var o uint8
@@ -133,6 +133,14 @@ func (r *fieldReader) octet(o *uint8) {
 		return
 	}
 	*o, r.b = r.b[0], r.b[1:]
+}
+
+func (r *fieldReader) octets(o []uint8) {
+	if len(r.b) < len(o) {
+		r.fail()
+		return
+	}
+	r.b = r.b[copy(o, r.b):]
 }
 
 func (r *fieldReader) flag(f *bool) {

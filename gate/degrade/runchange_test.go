@@ -155,8 +155,8 @@ func TestTheTailIsBounded(t *testing.T) {
 	if len(list) != maxTail || list[0].ID != fmt.Sprint(maxTail) || list[maxTail-1].ID != fmt.Sprint(2*maxTail-1) {
 		t.Fatalf("kept %d, from %s to %s", len(list), list[0].ID, list[len(list)-1].ID)
 	}
-	if kept.bytes != 0 || kept.answers != 0 || len(kept.take()) != 0 {
-		t.Fatalf("%d bytes and %d of answers are left of nothing", kept.bytes, kept.answers)
+	if kept.log.len() != 0 || kept.answers != 0 || len(kept.take()) != 0 {
+		t.Fatalf("%d bytes and %d of answers are left of nothing", kept.log.len(), kept.answers)
 	}
 
 	big := make([]byte, 1<<20)

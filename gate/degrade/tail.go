@@ -1,6 +1,7 @@
 package degrade
 
 import (
+	"encoding/binary"
 	"sync"
 	"time"
 
@@ -24,31 +25,42 @@ const (
 // and bounded: the oldest go first.
 type tail struct {
 	mu      sync.Mutex
-	kept    []taken
-	bytes   int64
-	answers int64
+	began   time.Time // with the first
+	log     byteLog   // of records, as in a journal, each after its head
+	record  []byte    // memory for the one under way
+	count   int
+	answers int64 // bytes of answers
 	frozen  bool
 }
 
+// taken is what is written before a record in the log.
 type taken struct {
-	settle *store.Settle
-	at     time.Time
-	size   int64
+	at           time.Duration // since began
+	size, answer uint32        // of the record, and of the answer in it, in bytes
 }
 
-// add keeps a settlement that was taken just now.
+const takenHead = 8 + 4 + 4
+
+// add keeps a settlement that was taken just now. It keeps nothing of s.
 func (t *tail) add(s *store.Settle) {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.began.IsZero() {
+		t.began = now
+	}
 	if t.answers+int64(len(s.Answer)) > maxTailAnswers {
 		s = withoutAnswer(s)
 	}
-	one := taken{settle: s, at: now, size: sizeOf(s)}
-	t.kept = append(t.kept, one)
-	t.bytes += one.size
+	t.record = appendSettle(t.record[:0], s)
+	t.write(taken{at: now.Sub(t.began), size: uint32(len(t.record)), answer: uint32(len(s.Answer))})
+	t.log.write(t.record)
+	if cap(t.record) > chunkSize {
+		t.record = nil
+	}
+	t.count++
 	t.answers += int64(len(s.Answer))
-	for len(t.kept) > maxTail || t.bytes > maxTailBytes {
+	for t.count > maxTail || t.log.len() > maxTailBytes {
 		t.drop()
 	}
 	t.forget(now)
@@ -61,13 +73,20 @@ func (t *tail) take() []*store.Settle {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.forget(now)
-	list := make([]*store.Settle, 0, len(t.kept))
-	for _, one := range t.kept {
-		if s := aged(one.settle, now.Sub(one.at)); s.Pool != "" || s.Key != "" {
+	list := make([]*store.Settle, 0, t.count)
+	for t.count > 0 {
+		one := t.oldest()
+		record := make([]byte, one.size)
+		t.log.read(t.log.first+takenHead, record)
+		t.drop()
+		s, err := readSettle(record)
+		if err != nil {
+			continue // never: add wrote it
+		}
+		if s = aged(s, now.Sub(t.began)-one.at); s.Pool != "" || s.Key != "" {
 			list = append(list, s)
 		}
 	}
-	t.kept, t.bytes, t.answers = nil, 0, 0
 	return list
 }
 
@@ -88,34 +107,49 @@ func (t *tail) thaw() {
 
 // forget drops what is too old; t.mu is held.
 func (t *tail) forget(now time.Time) {
-	for !t.frozen && len(t.kept) > 0 && now.Sub(t.kept[0].at) > tailSpan {
+	for !t.frozen && t.count > 0 && now.Sub(t.began)-t.oldest().at > tailSpan {
 		t.drop()
 	}
 }
 
 // drop lets the oldest go; t.mu is held.
 func (t *tail) drop() {
-	one := t.kept[0]
-	t.kept[0] = taken{}
-	t.kept = t.kept[1:]
-	if len(t.kept) == 0 {
-		t.kept = nil
+	one := t.oldest()
+	t.log.forget(t.log.first + takenHead + uint64(one.size))
+	t.count--
+	t.answers -= int64(one.answer)
+}
+
+// oldest is the head of the first record; t.mu is held.
+func (t *tail) oldest() taken {
+	var b [takenHead]byte
+	t.log.read(t.log.first, b[:])
+	return taken{
+		at:     time.Duration(binary.NativeEndian.Uint64(b[:])),
+		size:   binary.NativeEndian.Uint32(b[8:]),
+		answer: binary.NativeEndian.Uint32(b[12:]),
 	}
-	t.bytes -= one.size
-	t.answers -= int64(len(one.settle.Answer))
+}
+
+// write begins a record; t.mu is held.
+func (t *tail) write(one taken) {
+	var b [takenHead]byte
+	binary.NativeEndian.PutUint64(b[:], uint64(one.at))
+	binary.NativeEndian.PutUint32(b[8:], one.size)
+	binary.NativeEndian.PutUint32(b[12:], one.answer)
+	t.log.write(b[:])
 }
 
 // aged is a settlement as it is to be sent so long after the store first took it: its
 // key ends when it would have, and a pending booking expires when it would have.
 func aged(s *store.Settle, age time.Duration) *store.Settle {
-	old := *s
-	if old.PendingTTL > 0 {
-		old.PendingTTL = max(time.Millisecond, old.PendingTTL-age)
+	if s.PendingTTL > 0 {
+		s.PendingTTL = max(time.Millisecond, s.PendingTTL-age)
 	}
-	if old.KeyTTL -= age; old.KeyTTL <= 0 {
-		old.Group, old.Partition, old.Key, old.KeyTTL, old.Answer = "", "", "", 0, nil
+	if s.KeyTTL -= age; s.KeyTTL <= 0 {
+		s.Group, s.Partition, s.Key, s.KeyTTL, s.Answer = "", "", "", 0, nil
 	}
-	return &old
+	return s
 }
 
 // withoutAnswer is a settlement whose key is completed without a body.
