@@ -226,10 +226,11 @@ func (b *Backlog) Unwritten() int64 {
 
 // Close retries what waits until ctx ends and returns how many are left; with a
 // journal the next process goes on with them. It may be called twice.
-func (b *Backlog) Close(ctx context.Context) int {
+func (b *Backlog) Close(ctx context.Context) (left int) {
 	defer func() {
 		b.stop()
 		<-b.stopped
+		left = b.Len() // the last ones under way may have been taken
 		if b.journal != nil {
 			b.journal.close()
 		}
@@ -239,11 +240,11 @@ func (b *Backlog) Close(ctx context.Context) int {
 	for b.Len() > 0 {
 		select {
 		case <-ctx.Done():
-			return b.Len()
+			return
 		case <-b.stopped: // a second call
-			return b.Len()
+			return
 		case <-tick.C:
 		}
 	}
-	return 0
+	return
 }
