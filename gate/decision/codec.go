@@ -1,9 +1,9 @@
 package decision
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
-	"strings"
 
 	"github.com/slotgate/slotgate/rules"
 )
@@ -37,11 +37,12 @@ var ErrStoredAnswer = errors.New("the stored answer is damaged or of a newer ver
 func EncodeStored(s *Stored, maxBody int64) []byte {
 	bodyless := s.Bodyless || int64(len(s.Body)) > maxBody
 	size := 5 + len(s.Fingerprint) + binary.MaxVarintLen32
-	count := 0
+	var room [16]rules.Field
+	kept := room[:0]
 	for _, f := range s.Header {
 		if replayable(f.Name, bodyless) {
 			size += 2*binary.MaxVarintLen32 + len(f.Name) + len(f.Value)
-			count++
+			kept = append(kept, f)
 		}
 	}
 	if !bodyless {
@@ -55,11 +56,9 @@ func EncodeStored(s *Stored, maxBody int64) []byte {
 	b = append(b, codecVersion, flags, byte(s.Outcome))
 	b = binary.BigEndian.AppendUint16(b, uint16(s.Status))
 	b = append(b, s.Fingerprint[:]...)
-	b = binary.AppendUvarint(b, uint64(count))
-	for _, f := range s.Header {
-		if replayable(f.Name, bodyless) {
-			b = appendText(appendText(b, f.Name), f.Value)
-		}
+	b = binary.AppendUvarint(b, uint64(len(kept)))
+	for _, f := range kept {
+		b = appendText(appendText(b, f.Name), f.Value)
 	}
 	if !bodyless {
 		b = append(b, s.Body...)
@@ -122,20 +121,27 @@ var ownedByFirst = map[string]bool{
 }
 
 // secretWords in a field's name mean that its value may be a credential.
-var secretWords = [...]string{"cookie", "auth", "token", "csrf", "xsrf", "session", "secret", "password", "credential",
-	"bearer", "jwt", "api-key", "api_key", "apikey", "x-ratelimit", "gate-"}
+var secretWords = bytes.Fields([]byte("cookie auth token csrf xsrf session secret password credential " +
+	"bearer jwt api-key api_key apikey x-ratelimit gate-"))
 
 // replayable reports whether a field of the first answer may be given to a later
 // request with the same key.
 func replayable(name string, bodyless bool) bool {
-	lower := strings.ToLower(name)
-	if ownedByFirst[lower] {
+	var room [64]byte
+	lower := room[:0]
+	for _, c := range []byte(name) {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		lower = append(lower, c)
+	}
+	if ownedByFirst[string(lower)] {
 		return false
 	}
 	for _, word := range secretWords {
-		if strings.Contains(lower, word) {
+		if bytes.Contains(lower, word) {
 			return false
 		}
 	}
-	return !bodyless || !strings.HasPrefix(lower, "content-") || lower == "content-location"
+	return !bodyless || !bytes.HasPrefix(lower, []byte("content-")) || string(lower) == "content-location"
 }

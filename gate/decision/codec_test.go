@@ -91,3 +91,15 @@ func FuzzDecodeStored(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkEncodeStored(b *testing.B) {
+	s := &Stored{Answer: Answer{Status: 201, Body: []byte(`{"id":123}`), Header: []rules.Field{
+		{Name: "Server", Value: "nginx"}, {Name: "Date", Value: "Mon, 30 Nov 2026 12:00:00 GMT"},
+		{Name: "Content-Type", Value: "application/json"}, {Name: "Content-Length", Value: "10"},
+		{Name: "X-Powered-By", Value: "PHP/8.4"}, {Name: "Location", Value: "/bookings/123"},
+	}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		EncodeStored(s, 1<<20)
+	}
+}
