@@ -200,8 +200,9 @@ type journey struct {
 	shadow    bool    // it only looks on
 	trace     Trace   // nil: nobody traces
 
-	asked store.Decide // what question makes
-	grant grant        // what admit makes
+	asked   store.Decide // what question makes
+	grant   grant        // what admit makes
+	settled store.Settle // what settle makes
 }
 
 var journeys = sync.Pool{New: func() any { return new(journey) }}

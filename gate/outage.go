@@ -118,9 +118,9 @@ func (j *journey) endPassing(g *grant, p passing, outcome rules.Outcome, reply *
 	s.Pool, s.Capacity, s.Truth = j.outage.query.Pool, j.outage.query.Capacity, j.outage.query.Truth
 	s.Retain, s.KeepUnknown, s.ReleaseSeq, s.Probe = j.outage.query.Retain, j.outage.query.KeepUnknown, 0, false
 	if p.noted != nil {
-		j.gate.back.End(p.noted, s, p.maybe)
+		j.gate.back.End(p.noted, &s, p.maybe)
 	} else {
-		j.gate.backlog.AddUnseen(s)
+		j.gate.backlog.AddUnseen(&s)
 	}
 }
 
@@ -146,7 +146,8 @@ func (j *journey) unused(g *grant) { j.settle(g, rules.NeverSent, nil) }
 // the units would be held for a request that nobody makes any more.
 func (j *journey) takeBack() {
 	if j.outage != nil && j.outage.asked != nil {
-		j.gate.backlog.Add(j.settlement(j.outage.asked, rules.NeverSent, nil))
+		s := j.settlement(j.outage.asked, rules.NeverSent, nil)
+		j.gate.backlog.Add(&s)
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 // What the store does not take waits in the backlog: the client's answer does
 // not depend on it.
 func (j *journey) settle(g *grant, outcome rules.Outcome, reply *Reply) {
-	s := j.settlement(g, outcome, reply)
+	s := &j.settled
+	*s = j.settlement(g, outcome, reply)
 	step := j.step("settle")
 	settled, err := j.store().Settle(context.Background(), s)
 	step.End(err != nil)
@@ -22,7 +23,8 @@ func (j *journey) settle(g *grant, outcome rules.Outcome, reply *Reply) {
 	case j.outage != nil: // the process's own
 	case err != nil:
 		j.gate.noteFailure(err)
-		j.gate.backlog.Add(s)
+		kept := *s
+		j.gate.backlog.Add(&kept)
 	default:
 		if j.shadow {
 			settled.Oversold = 0 // by the backend, whatever the gate thinks of it
@@ -30,6 +32,7 @@ func (j *journey) settle(g *grant, outcome rules.Outcome, reply *Reply) {
 		j.gate.noteSettled(s, settled)
 	}
 	j.gate.back.Ended(g.running, s)
+	g.running = nil
 	if j.outage == nil && outcome == rules.Unknown && j.probes() {
 		j.book.Truth.Probe(s)
 	}
@@ -41,10 +44,10 @@ func (j *journey) probes() bool {
 	return j.book.Truth != nil && j.route.decide.Action == store.Book && idem != nil && idem.Unknown == "probe"
 }
 
-// settlement copies all it needs: it may outlive the request.
-func (j *journey) settlement(g *grant, outcome rules.Outcome, reply *Reply) *store.Settle {
+// settlement shares no memory with the request: what is in it may outlive that.
+func (j *journey) settlement(g *grant, outcome rules.Outcome, reply *Reply) store.Settle {
 	d := &g.decide
-	s := &store.Settle{
+	s := store.Settle{
 		ID: d.ID, Hold: g.decided.Hold, Action: d.Action, Truth: d.Truth, PendingTTL: j.route.pendingTTL,
 		Pool: d.Pool, Slot: d.Slot, Subject: d.Subject, Units: d.Units,
 		Capacity: d.Capacity, HoldTTL: d.HoldTTL, Retain: d.Retain,

@@ -14,7 +14,7 @@ type Truth interface {
 	// else's look. It returns within the pool's truth timeout.
 	Load(ctx context.Context, pool, slot string) Loaded
 	// Probe finds out whether an unanswered booking was made after all, and settles
-	// it. It does not wait.
+	// it. It does not wait, and keeps nothing of s but the texts in it.
 	Probe(s *store.Settle)
 }
 

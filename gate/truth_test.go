@@ -71,7 +71,8 @@ func (o *oracle) Load(ctx context.Context, pool, slot string) Loaded {
 func (o *oracle) Probe(s *store.Settle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.probed = append(o.probed, s)
+	kept := *s
+	o.probed = append(o.probed, &kept)
 }
 
 func newOracle(t *testing.T, rule string, left map[string]int64) (*fixture, *oracle) {

@@ -29,7 +29,13 @@ type Passing struct {
 }
 
 func newPassing(q store.SlotQuery, forced store.Forced) *Passing {
-	return &Passing{name: slotName{q.Pool, q.Slot}, query: q, forced: forced, ends: time.Now().Add(forced.Lease)}
+	p := new(Passing)
+	p.begin(q, forced)
+	return p
+}
+
+func (p *Passing) begin(q store.SlotQuery, forced store.Forced) {
+	p.name, p.query, p.forced, p.ends = slotName{q.Pool, q.Slot}, q, forced, time.Now().Add(forced.Lease)
 }
 
 // Begin notes a request of a slot before it is sent without the store's leave; nil when

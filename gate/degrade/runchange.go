@@ -1,6 +1,7 @@
 package degrade
 
 import (
+	"sync"
 	"time"
 
 	"github.com/slotgate/slotgate/gate/store"
@@ -26,7 +27,8 @@ func (r *Recovery) Admitted(run int64, q store.SlotQuery, forced store.Forced) *
 	if !r.mayChange() {
 		return nil
 	}
-	p := newPassing(q, forced)
+	p := passings.Get().(*Passing)
+	p.begin(q, forced)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running[p] = struct{}{}
@@ -37,27 +39,37 @@ func (r *Recovery) Admitted(run int64, q store.SlotQuery, forced store.Forced) *
 	return p
 }
 
+// passings are those of Admitted whose request has ended.
+var passings = sync.Pool{New: func() any { return new(Passing) }}
+
 // Ended notes how a request that Admitted noted ended (nil: none), once its settlement
-// has been sent, or waits.
+// has been sent, or waits. p is no longer the caller's. It keeps nothing of s but the texts in it.
 func (r *Recovery) Ended(p *Passing, s *store.Settle) {
 	if p == nil {
 		return
 	}
 	r.mu.Lock()
 	delete(r.running, p)
+	if !p.moved {
+		r.mu.Unlock()
+		*p = Passing{} // it was in running only: nobody else has it
+		passings.Put(p)
+		return
+	}
 	// Which run took the settlement is not known: to be settled after the request was
 	// registered, it is sent again.
-	again := p.moved
-	if again && r.isPending(p) {
-		p.ended, again = s, false
+	kept := *s
+	pending := r.isPending(p)
+	if pending {
+		p.ended = &kept
 	}
 	r.mu.Unlock()
-	if again {
-		r.backlog.AddAll([]*store.Settle{s}, false)
+	if !pending {
+		r.backlog.AddAll([]*store.Settle{&kept}, false)
 	}
 }
 
-// Took keeps a settlement that the store took, for a while.
+// Took keeps a settlement that the store took, for a while, and nothing of s.
 func (r *Recovery) Took(s *store.Settle) {
 	if r.mayChange() {
 		r.tail.add(s)

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -196,4 +199,58 @@ func TestWhatIsSentAgainEndsWhenItWouldHave(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	})
+}
+
+// What a Passing was used for is used again, but not while anybody knows it: each
+// request is registered under its own slot, whatever becomes of the others meanwhile.
+func TestRequestsThatEndWhileTheRunChangesAreNotMixedUp(t *testing.T) {
+	r, s := changing(t)
+	var requests sync.WaitGroup
+	for worker := range 8 {
+		requests.Go(func() {
+			slot := fmt.Sprint(worker)
+			for i := range 200 {
+				p := admitted(r, slot, fmt.Sprintf("%s-%d", slot, i))
+				runtime.Gosched()
+				answered(r, p, []rules.Outcome{rules.Booked, rules.Unknown, rules.Refused}[i%3])
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		requests.Wait()
+	}()
+	for changing := true; changing; {
+		select {
+		case s.runs <- struct{}{}:
+		case <-ended:
+			changing = false
+		}
+	}
+	registered := 0
+	for _, line := range s.said() {
+		words := strings.Fields(line)
+		if words[0] != "touch" || len(words) < 3 {
+			continue
+		}
+		for id := range strings.SplitSeq(words[2], ",") {
+			registered++
+			if slot, _, _ := strings.Cut(id, "-"); slot != words[1] {
+				t.Fatalf("%s was registered under slot %s", id, words[1])
+			}
+		}
+	}
+	if registered == 0 {
+		t.Fatal("no request was registered")
+	}
+}
+
+func TestNothingOfARequestIsLeftInThePassingsThatAreUsedAgain(t *testing.T) {
+	r, _ := changing(t)
+	p := admitted(r, "1", "first")
+	answered(r, p, rules.Booked)
+	if *p != (Passing{}) {
+		t.Fatalf("%+v", *p)
+	}
 }

@@ -35,7 +35,8 @@ type Store interface {
 	// Decide is one atomic step before forwarding. See the package documentation.
 	// It keeps nothing of d but the texts in it.
 	Decide(ctx context.Context, d *Decide) (Decided, error)
-	// Settle is one atomic step after forwarding.
+	// Settle is one atomic step after forwarding. It keeps nothing of s but the texts
+	// in it and the answer.
 	Settle(ctx context.Context, s *Settle) (Settled, error)
 
 	// WatchKey and WatchSlot return a watch that fires (at least once, perhaps
