@@ -20,7 +20,7 @@ const KindOpen store.ErrorKind = "open"
 // should hear the real error.
 type Guard struct {
 	store.Store
-	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+	breaker *gobreaker.CircuitBreaker[struct{}]
 }
 
 // NewGuard opens after cfg.Failures store failures in a row and lets cfg.Probes
@@ -28,7 +28,7 @@ type Guard struct {
 // gates of one outage do not come back in step.
 func NewGuard(s store.Store, cfg rules.StoreBreaker) *Guard {
 	jitter := time.Duration(rand.Int64N(int64(cfg.OpenFor)/5 + 1))
-	return &Guard{Store: s, breaker: gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+	return &Guard{Store: s, breaker: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:        "store",
 		MaxRequests: uint32(cfg.Probes),
 		Timeout:     cfg.OpenFor + jitter,
@@ -40,8 +40,8 @@ func NewGuard(s store.Store, cfg rules.StoreBreaker) *Guard {
 // notAnOutage tells failures of one call from failures of the store: one that is
 // full still answers for the slots and keys it has.
 func notAnOutage(err error) bool {
-	var failure *store.Error
-	return errors.As(err, &failure) && failure.Kind == store.KindFull
+	failure, ok := errors.AsType[*store.Error](err)
+	return ok && failure.Kind == store.KindFull
 }
 
 // Decide is store.Store's, or a failure of KindOpen at once.
@@ -62,21 +62,16 @@ func (g *Guard) Settle(ctx context.Context, s *store.Settle) (settled store.Sett
 	return settled, err
 }
 
-func (g *Guard) call(op string, call func() error) (err error) {
-	done, err := g.breaker.Allow()
-	if err != nil {
+// call makes a call and counts how it ended. One that panics has failed.
+func (g *Guard) call(op string, call func() error) error {
+	made := false
+	_, err := g.breaker.Execute(func() (struct{}, error) {
+		made = true
+		return struct{}{}, call()
+	})
+	if !made {
 		return &store.Error{Op: op, Kind: KindOpen, Err: err}
 	}
-	// A probe that never reports would leave the breaker half-open for ever.
-	reported := false
-	defer func() {
-		if !reported {
-			done(errors.New("the store call panicked"))
-		}
-	}()
-	err = call()
-	reported = true
-	done(err)
 	return err
 }
 
