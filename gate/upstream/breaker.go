@@ -20,7 +20,7 @@ const windowBuckets = 10
 // what says nothing about the backend's health (its connections are all in use, a
 // connection broke) is not counted.
 type breaker struct {
-	cb      *gobreaker.TwoStepCircuitBreaker[struct{}]
+	cb      *gobreaker.CircuitBreaker[struct{}]
 	openFor time.Duration
 	until   atomic.Int64 // Unix nanoseconds: when it half-opens; 0 while closed
 }
@@ -35,7 +35,7 @@ func newBreaker(cfg rules.BackendBreaker) *breaker {
 	}
 	// Gates that lost the backend together must not probe it together.
 	b := &breaker{openFor: cfg.OpenFor + rand.N(cfg.OpenFor/4+1)}
-	b.cb = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+	b.cb = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:         "backend",
 		MaxRequests:  uint32(cfg.Probes),
 		Interval:     cfg.Window,
@@ -70,18 +70,13 @@ func countsAsFailure(err error) bool {
 	return errors.As(err, &failure) && (failure.Failure == gate.NotConnected || failure.Failure == gate.TimedOut)
 }
 
-// allow returns the function that must be called with the result, or how long to
-// wait.
-func (b *breaker) allow() (done func(error), retryAfter time.Duration, err error) {
-	done, err = b.cb.Allow()
-	if err == nil {
-		return done, 0, nil
-	}
+// retryAfter is how long to wait after the breaker refused a request with err.
+func (b *breaker) retryAfter(err error) (wait time.Duration) {
 	if errors.Is(err, gobreaker.ErrOpenState) {
-		retryAfter = time.Until(time.Unix(0, b.until.Load()))
+		wait = time.Until(time.Unix(0, b.until.Load()))
 	}
 	// Half-open: the probes under way decide within a moment.
-	return nil, max(retryAfter, 100*time.Millisecond), err
+	return max(wait, 100*time.Millisecond)
 }
 
 // BreakerState is 0 closed, 1 half-open, 2 open.

@@ -33,23 +33,21 @@ func (c *Client) Forward(f *gate.Forward) (*gate.BackendAnswer, error) {
 	return &e.result, nil
 }
 
-func (c *Client) tryForward(e *forwarding, f *gate.Forward, now time.Time) (err error) {
-	done, retryAfter, err := c.breaker.allow()
-	if err != nil {
-		return &gate.BackendError{Failure: gate.BreakerOpen, RetryAfter: retryAfter, Err: err}
+// tryForward forwards unless the breaker is open. A forward that panics ends, too: a probe
+// without a result would keep the breaker half-open for ever.
+func (c *Client) tryForward(e *forwarding, f *gate.Forward, now time.Time) error {
+	tried := false
+	_, err := c.breaker.cb.Execute(func() (struct{}, error) {
+		tried = true
+		return struct{}{}, e.forward(f, now)
+	})
+	if !tried {
+		return &gate.BackendError{Failure: gate.BreakerOpen, RetryAfter: c.breaker.retryAfter(err), Err: err}
 	}
-	// Reported also when this panics: a probe without a result would keep the
-	// breaker half-open for ever.
-	result := errNoEnd
-	defer func() { done(result) }()
-	result = e.forward(f, now)
-	return result
+	return err
 }
 
-var (
-	errNoEnd   = errors.New("the exchange did not end")
-	errTooLate = errors.New("the connection came too late for the request to be sent")
-)
+var errTooLate = errors.New("the connection came too late for the request to be sent")
 
 // exchange is one request and its answer on one connection.
 type exchange struct {
