@@ -71,10 +71,10 @@ func (s *Store) askSlot(ctx context.Context, c *call, at place) (reply any, t ne
 }
 
 func decodeTold(op string, raw any) (reply any, t news, err error) {
-	r := newReply(op, raw, 4)
-	if r.err == nil {
-		reply, r.next = r.values[0], 1
+	if list, _ := raw.([]any); len(list) > 0 {
+		reply, raw = list[0], list[1:]
 	}
+	r := newReply(op, raw, 3)
 	t = news{at: r.text(), due: r.text(), entries: r.flag()}
 	for r.more() {
 		t.notes = append(t.notes, poolNote{hold: r.text(), subject: r.text(), units: r.text(), ttl: r.text()})

@@ -192,10 +192,7 @@ func (r *reply) limits(d *store.Decide) (states []store.LimitState) {
 	for list != "" {
 		var text string
 		text, list, _ = strings.Cut(list, ",")
-		parts := &reply{op: r.op, values: make([]any, 0, 3)}
-		for part := range strings.SplitSeq(text, ":") {
-			parts.values = append(parts.values, part)
-		}
+		parts := &reply{op: r.op, values: strings.Split(text, ":")}
 		state := store.LimitState{Name: parts.text(), Remaining: int(parts.count()), Reset: parts.millis()}
 		switch state.Name {
 		case "subject":

@@ -14,21 +14,26 @@ import (
 // it must be is kept, and everything after it reads as zero.
 type reply struct {
 	op     string
-	values []any
+	values []string
 	next   int
 	err    *store.Error
 }
 
-// newReply expects a list of at least so many values.
+// newReply expects a list of at least so many texts.
 func newReply(op string, raw any, least int) *reply {
-	values, ok := raw.([]any)
-	r := &reply{op: op, values: values}
+	r := &reply{op: op}
+	list, ok := raw.([]any)
 	if !ok {
 		r.err = strange(op, "%T, want a list", raw)
-	} else if len(values) < least {
-		r.err = strange(op, "%d values, want %d", len(values), least)
+		return r
 	}
-	return r
+	r.values = make([]string, len(list))
+	for i, value := range list {
+		if r.values[i], ok = value.(string); !ok && r.err == nil {
+			r.err = strange(op, "value %d is %T, want a text", i+1, value)
+		}
+	}
+	return r.atLeast(least)
 }
 
 // unpackReply expects one text of so many values with "|" between, which only the last may
@@ -38,12 +43,14 @@ func unpackReply(op string, raw any, n int) *reply {
 	if !ok {
 		return &reply{op: op, err: strange(op, "%T, want a text", raw)}
 	}
-	fields := strings.SplitN(text, "|", n)
-	values := make([]any, len(fields))
-	for i, field := range fields {
-		values[i] = field
+	return (&reply{op: op, values: strings.SplitN(text, "|", n)}).atLeast(n)
+}
+
+func (r *reply) atLeast(n int) *reply {
+	if r.err == nil && len(r.values) < n {
+		r.err = strange(r.op, "%d values, want %d", len(r.values), n)
 	}
-	return newReply(op, values, n)
+	return r
 }
 
 func (r *reply) more() bool { return r.err == nil && r.next < len(r.values) }
@@ -62,12 +69,8 @@ func (r *reply) text() string {
 		r.err = strange(r.op, "%d values, want more", len(r.values))
 		return ""
 	}
-	text, ok := r.values[r.next].(string)
 	r.next++
-	if !ok {
-		r.fail("text", r.values[r.next-1])
-	}
-	return text
+	return r.values[r.next-1]
 }
 
 func (r *reply) flag() bool {
