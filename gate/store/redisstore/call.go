@@ -94,7 +94,7 @@ func (s *Store) attempts(ctx context.Context, op string, attempt func(ctx contex
 	}
 
 	err := patiently(ctx, func() error {
-		ctx, cancel := context.WithTimeout(ctx, firstShare(s.timeout))
+		ctx, cancel := within(ctx, firstShare(s.timeout))
 		defer cancel()
 		return attempt(ctx, s.client, false)
 	})
@@ -114,12 +114,12 @@ func (s *Store) attempts(ctx context.Context, op string, attempt func(ctx contex
 	return s.failure(op, err, maybe || mayHaveRun(err))
 }
 
-// limited ends ctx with a call's time, unless it ends earlier.
+// limited ends ctx with a call's time, unless it does already.
 func (s *Store) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	if end, bounded := ctx.Deadline(); bounded && time.Until(end) <= s.timeout {
+	if _, limited := ctx.(*timed); limited {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, s.timeout)
+	return within(ctx, s.timeout)
 }
 
 // movePause is how long a call waits for the rest of its keys.

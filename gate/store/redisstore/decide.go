@@ -24,7 +24,7 @@ func (s *Store) Decide(ctx context.Context, d *store.Decide) (store.Decided, err
 	if d.Units > maxUnits {
 		return store.Decided{Verdict: decision.OverCapacity, Left: -1}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := within(ctx, s.timeout)
 	defer cancel()
 	names, err := s.current(ctx)
 	if err != nil {

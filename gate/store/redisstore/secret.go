@@ -54,7 +54,7 @@ func (s *Store) current(ctx context.Context) (*names, error) {
 
 // Secret implements store.Store.
 func (s *Store) Secret(ctx context.Context, purpose string) ([32]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := within(ctx, s.timeout)
 	defer cancel()
 	n, err := s.current(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ func (s *Store) Settle(ctx context.Context, t *store.Settle) (store.Settled, err
 	if err := checkCall(t.Pool, unitsOf(t.Action, t.Units), t.ID, t.Hold); err != nil {
 		return store.Settled{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := within(ctx, s.timeout)
 	defer cancel()
 	names, err := s.current(ctx)
 	if err != nil {

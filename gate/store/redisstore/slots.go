@@ -108,7 +108,7 @@ func (s *Store) Slots(ctx context.Context, q store.SlotQuery, cursor string, lim
 	} else if _, err := strconv.ParseUint(cursor, 10, 64); err != nil {
 		return nil, "", store.ErrCursor
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := within(ctx, s.timeout)
 	defer cancel()
 	var listed []redis.Z
 	err := s.try(ctx, "slots", func(ctx context.Context, client redis.UniversalClient, _ bool) (err error) {
@@ -234,7 +234,7 @@ func (s *Store) Change(ctx context.Context, q store.SlotQuery, c store.SlotChang
 
 // Release frees a hold on an operator's word.
 func (s *Store) Release(ctx context.Context, q store.SlotQuery, hold string) (decision.HoldState, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := within(ctx, s.timeout)
 	defer cancel()
 	slot := s.keysOf(q.Pool, q.Slot, q.Truth)
 	defer s.watches.fire(slot.State)

@@ -59,7 +59,7 @@ func checkGate(gate string) error {
 }
 
 func (s *Store) touch(ctx context.Context, q store.SlotQuery, gate string, lease time.Duration, forced []store.Forced) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := within(ctx, s.timeout)
 	defer cancel()
 	names, err := s.current(ctx)
 	if err != nil {
