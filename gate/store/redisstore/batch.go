@@ -48,12 +48,24 @@ type batcher struct {
 	queue     []*waiter
 }
 
-// waiter is a call that waits, in the order of coming, or has been sent with others.
+// waiter is a call that waits, in the order of coming, or has been sent with others. Its
+// command is not the caller's own, who may leave while it is written or answered.
 type waiter struct {
-	cmd   *redis.Cmd // not the caller's own, who may leave while it is written or answered
-	bytes int        // of answers in it
-	done  chan struct{}
+	*redis.Cmd
+	bytes int // of answers in it
+
+	done  chan struct{} // told once, when the call has ended
+	timer *time.Timer
 }
+
+// waiters are those whose calls have ended and whose callers have gone: nobody else knows
+// them any more.
+var waiters = sync.Pool{New: func() any {
+	return &waiter{done: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
+}}
+
+// NoRetry keeps the library from repeating it.
+func (*waiter) NoRetry() bool { return true }
 
 // newBatcher makes a client's scripts share pipelines.
 func newBatcher(client *redis.Client, attempt time.Duration) {
@@ -94,36 +106,48 @@ func (b *batcher) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if err := b.await(ctx, w); err != nil {
 			return err
 		}
-		script.SetVal(w.cmd.Val())
-		return w.cmd.Err()
+		reply, err := w.Val(), w.Err()
+		w.Cmd = nil
+		waiters.Put(w)
+		script.SetVal(reply)
+		return err
 	}
 }
 
 // newWaiter copies what a caller may use again as soon as it has left.
 func newWaiter(args []any) *waiter {
-	w := &waiter{done: make(chan struct{})}
+	w := waiters.Get().(*waiter)
+	w.bytes = 0
 	for i, arg := range args {
 		if answer, ok := arg.([]byte); ok {
 			args[i] = bytes.Clone(answer)
 			w.bytes += len(answer)
 		}
 	}
-	w.cmd = redis.NewCmd(context.Background(), args...)
+	w.Cmd = redis.NewCmd(context.Background(), args...)
 	return w
 }
 
-// await returns when a call has ended, or why its caller leaves it.
+// await returns when a call has ended, or why its caller leaves it: that one must not be
+// used again.
 func (b *batcher) await(ctx context.Context, w *waiter) error {
-	patience := time.NewTimer(b.patience)
-	defer patience.Stop()
-	for {
+	end, bounded := ctx.Deadline()
+	caller := callers(ctx)
+	defer w.timer.Stop()
+	for pause := b.patience; ; pause = b.overtake(w) {
+		if bounded {
+			pause = min(pause, time.Until(end))
+		}
+		w.timer.Reset(pause)
 		select {
 		case <-w.done:
 			return nil
-		case <-ctx.Done():
-			return b.leave(w, ctx.Err())
-		case <-patience.C:
-			patience.Reset(b.overtake(w))
+		case <-caller.Done():
+			return b.leave(w, caller.Err())
+		case <-w.timer.C:
+			if bounded && !time.Now().Before(end) {
+				return b.leave(w, context.DeadlineExceeded)
+			}
 		}
 	}
 }
@@ -212,21 +236,22 @@ var errOutOfStep = errors.New("the server's replies are out of step with the cal
 func (b *batcher) send(batch []*waiter) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.attempt)
 	defer cancel()
-	pipe := b.client.Pipeline()
-	for _, w := range batch {
-		_ = pipe.Process(ctx, once{Cmd: w.cmd}) // only queues it
-	}
 	mark := strconv.FormatUint(b.sent.Add(1), 36)
 	last := once{Cmd: redis.NewCmd(ctx, "PING", mark)}
-	_ = pipe.Process(ctx, last)
-	_, _ = pipe.Exec(ctx) // every call has its own error
+	cmds := make([]redis.Cmder, 0, len(batch)+1)
+	for _, w := range batch {
+		cmds = append(cmds, w)
+	}
+	pipe := b.client.Pipeline()
+	_ = pipe.BatchProcess(ctx, append(cmds, last)...) // only queues them
+	_, _ = pipe.Exec(ctx)                             // every call has its own error
 	inStep := last.Err() == nil && last.Val() == mark
 	refused := isReply(last.Err()) // as everything is while Redis loads
 	for _, w := range batch {
-		err := w.cmd.Err()
+		err := w.Err()
 		if !inStep && (err == nil || isReply(err) && !refused) {
-			w.cmd.SetErr(errOutOfStep)
+			w.SetErr(errOutOfStep)
 		}
-		close(w.done)
+		w.done <- struct{}{}
 	}
 }

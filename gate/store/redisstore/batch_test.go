@@ -125,6 +125,33 @@ func TestACallGivenUpOnItsWay(t *testing.T) {
 	r.get(kept, "kept")
 }
 
+// Whoever leaves, the replies that come for it later are nobody else's.
+func TestEveryCallerGetsItsOwnReplyBesideThoseWhoLeave(t *testing.T) {
+	r := newBatchRig(t)
+	var calling sync.WaitGroup
+	for caller := range 16 {
+		calling.Go(func() {
+			for n := range 200 {
+				word := fmt.Sprintf("%d.%d", caller, n)
+				ctx, leave := context.WithCancel(t.Context())
+				ended := r.start(ctx, "ECHO", word)
+				stays := (caller+n)%3 > 0
+				if !stays {
+					runtime.Gosched()
+					leave()
+				}
+				got := <-ended
+				leave()
+				if got.err == nil && got.reply != word || got.err != nil && stays {
+					t.Errorf("reply %v, %v; want %s", got.reply, got.err, word)
+					return
+				}
+			}
+		})
+	}
+	calling.Wait()
+}
+
 // Callers who gave up may use again what they gave.
 func TestACallGivenUpIsReadNoMore(t *testing.T) {
 	r := newBatchRig(t)
