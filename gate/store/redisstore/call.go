@@ -21,6 +21,8 @@ type call struct {
 	// same in every script (clock ahead, resent, channel of notices), and so is the
 	// last, the store's run. command adds them.
 	args []any
+	// usual and rest are those of a call that tells its values packed.
+	usual, rest packed
 	// resent is set once the call was sent a second time: a copy of it may come late.
 	resent bool
 }
@@ -28,7 +30,8 @@ type call struct {
 // shared says that the call is on a request's way, and short: it may be sent with others.
 func (c *call) shared() bool { return c.op == "decide" || c.op == "settle" }
 
-// command is EVALSHA, or EVAL where Redis does not know the script.
+// command is EVALSHA, or EVAL where Redis does not know the script. It is told most texts by
+// their address: in an interface, a text itself would be copied to a place of its own.
 func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis.Cmd {
 	words := make([]any, 0, 7+len(c.keys)+len(c.args))
 	if whole {
@@ -37,10 +40,16 @@ func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis
 		words = append(words, "EVALSHA", c.script.SHA1)
 	}
 	words = append(words, len(c.keys))
-	for _, key := range s.oneShard(c.keys) {
-		words = append(words, key)
+	keys := s.oneShard(c.keys)
+	for i := range keys {
+		words = append(words, &keys[i])
 	}
-	words = append(words, s.ahead.Load(), flag(resent), s.keys.Channel())
+	if words = append(words, s.ahead.Load()); resent {
+		words = append(words, "1")
+	} else {
+		words = append(words, "0")
+	}
+	words = append(words, &s.channel)
 	return redis.NewCmd(ctx, append(append(words, c.args...), &runWord{s.server})...)
 }
 

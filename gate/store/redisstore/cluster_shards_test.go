@@ -50,7 +50,7 @@ func (r *recorder) note(cmd redis.Cmder) {
 	n := args[2].(int)
 	keys := make([]string, n)
 	for i := range keys {
-		keys[i] = args[3+i].(string)
+		keys[i] = *args[3+i].(*string)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

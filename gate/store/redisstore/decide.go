@@ -61,7 +61,7 @@ func (s *Store) openStored(n *names, d *store.Decide, decided *store.Decided) {
 
 // encodeDecide makes the call; part is what a cluster's slot is told besides.
 func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
-	none := s.keys.None()
+	none := s.none
 	slot := s.noSlot()
 	tombstone, callTombstone, slotLimit, poolSubject, targetTombstone := none, none, none, none, none
 	record, awaited, subjectLimit, clientLimit := none, none, none, none
@@ -108,7 +108,7 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 		number(min(d.Capacity, maxUnits)).number(int64(d.MaxInflight)).
 		millis(lifetime(d.Retain, d.HoldTTL, d.Lease)).millis(d.Lease).millis(d.HoldTTL).number(opens).
 		flag(d.KeepUnknown).text(s.encodeText(subjectPlace(slot.State, d.ID), d.Subject)).
-		flag(keyed).text(key).text(encodeFingerprint(d.Fingerprint) + "|" + n.scope(d.Scope)).
+		flag(keyed).text(key).text(encodeFingerprint(d.Fingerprint), "|", n.scope(d.Scope)).
 		flag(d.BareReplay).text(millis(max(d.KeyTTL, d.Lease))).
 		millis(repeats(d)).
 		flag(d.Charged)
@@ -118,16 +118,18 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 			limit(d.ClientLimit, clientLimit != none).
 			limit(d.SlotLimit, slotLimit != none)
 	}
-	rest := len(all)
+	usuals := len(all)
 	all = all.
 		flag(gated).text(d.Slot).flag(d.OnePerSubject).number(d.MaxPerSubject).flag(d.Line).
 		millis(d.KeyTTL).flag(d.RetryUnknown).millis(d.Wait).flag(d.Await != "").number(int64(d.Action)).
 		text(d.Target).flag(d.Unreferenced).text(strconv.Itoa(int(d.Truth))).millis(d.Hot).millis(d.Refresh).
 		flag(d.Blind).text(part.under).
 		flag(part.subjectFull).flag(part.onlyLook)
-	return &call{op: "decide", script: luascripts.Decide, args: []any{[]byte(all[:rest]), []byte(all[rest:])},
+	c := &call{op: "decide", script: luascripts.Decide, usual: all[:usuals], rest: all[usuals:],
 		keys: s.needed(slot.before(tombstone, callTombstone, record, slot.looks,
 			poolSubject, slotLimit, subjectLimit, clientLimit, awaited, targetTombstone))}
+	c.args = []any{&c.usual, &c.rest}
+	return c
 }
 
 // limit is two values: the time between two events in µs, 0 where none applies, and the burst.

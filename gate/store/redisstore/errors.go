@@ -21,6 +21,9 @@ func isReply(err error) bool {
 
 // code is the first word of an error reply, which tells its class.
 func code(err error) string {
+	if err == nil {
+		return ""
+	}
 	var answered redis.Error
 	if !errors.As(err, &answered) {
 		return ""
@@ -29,7 +32,7 @@ func code(err error) string {
 	return word
 }
 
-func isUnknownScript(err error) bool { return err != nil && code(err) == "NOSCRIPT" }
+func isUnknownScript(err error) bool { return code(err) == "NOSCRIPT" }
 
 // refused are error replies that Redis gives without running a script at all.
 var refused = map[string]store.ErrorKind{

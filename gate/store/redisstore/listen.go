@@ -46,7 +46,7 @@ func keepHearing(ctx context.Context, hear func() bool) {
 
 // hear reads one connection to its end and reports whether it was ever subscribed.
 func (s *Store) hear(ctx context.Context) (heard bool) {
-	subscription := s.client.Subscribe(ctx, s.keys.Channel())
+	subscription := s.client.Subscribe(ctx, s.channel)
 	defer subscription.Close()
 	defer context.AfterFunc(ctx, func() { subscription.Close() })()
 	var checked time.Time

@@ -11,8 +11,13 @@ import (
 // an object of each argument, and the script a number of many a text.
 type packed []byte
 
-func (p packed) text(s string) packed {
-	switch n := len(s); {
+// text is one value of all parts.
+func (p packed) text(parts ...string) packed {
+	n := 0
+	for _, part := range parts {
+		n += len(part)
+	}
+	switch {
 	case n < 32:
 		p = append(p, 0xa0|byte(n))
 	case n <= math.MaxUint8:
@@ -22,7 +27,10 @@ func (p packed) text(s string) packed {
 	default:
 		p = binary.BigEndian.AppendUint32(append(p, 0xdb), uint32(n))
 	}
-	return append(p, s...)
+	for _, part := range parts {
+		p = append(p, part...)
+	}
+	return p
 }
 
 // number is exact up to 2^53, as all numbers are in Lua.
@@ -46,3 +54,6 @@ func (p packed) flag(b bool) packed {
 
 // millis rounds up, so that what is short does not become nothing.
 func (p packed) millis(d time.Duration) packed { return p.number(inMillis(d)) }
+
+// MarshalBinary is called when a command is written to its connection.
+func (p *packed) MarshalBinary() ([]byte, error) { return *p, nil }

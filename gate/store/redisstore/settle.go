@@ -44,7 +44,7 @@ func (s *Store) Settle(ctx context.Context, t *store.Settle) (store.Settled, err
 // encodeSettle makes the call; subject is the hash of the hold's subject, key a short one
 // where the key itself is on another shard.
 func (s *Store) encodeSettle(n *names, t *store.Settle, subject, key string) *call {
-	none := s.keys.None()
+	none := s.none
 	slot := s.noSlot()
 	attemptTombstone, holdTombstone, poolSubject, record, answer, reference := none, none, none, none, none, none
 	gated, keyed := t.Pool != "", t.Key != ""
@@ -77,20 +77,21 @@ func (s *Store) encodeSettle(n *names, t *store.Settle, subject, key string) *ca
 	all := make(packed, 0, 512).
 		flag(usual).text(t.ID).text(subject).text(strconv.FormatInt(min(t.Units, maxUnits), 10)).
 		millis(lifetime(t.Retain, max(t.HoldTTL, t.PendingTTL), 0)).
-		flag(keyed).text(key).text("|" + encodeFingerprint(t.Fingerprint) + "|" + n.scope(t.Scope) + "|" + t.ID + "|" + t.ID + "||").
+		flag(keyed).text(key).text("|", encodeFingerprint(t.Fingerprint), "|", n.scope(t.Scope), "|", t.ID, "|", t.ID, "||").
 		text(millis(t.KeyTTL))
 	if calledBy != "" {
-		all = all.text(calledBy).text(t.Hold + "|" + t.Slot)
+		all = all.text(calledBy).text(t.Hold, "|", t.Slot)
 	}
-	rest := len(all)
+	usuals := len(all)
 	all = all.
 		text(t.Outcome.String()).flag(gated).text(t.Hold).text(t.Slot).number(min(t.Capacity, maxUnits)).
 		millis(t.HoldTTL).number(t.MaxPerSubject).flag(t.KeepUnknown).number(t.ReleaseSeq).flag(t.Probe).
 		text(s.encodeText(subjectPlace(slot.State, t.Hold), t.Subject)).flag(t.Keep).number(int64(t.Action)).
 		text(strconv.Itoa(int(t.Truth))).millis(t.PendingTTL)
-	return &call{op: "settle", script: luascripts.Settle,
-		keys: s.needed(slot.before(attemptTombstone, record, answer, slot.looks, holdTombstone, poolSubject, reference)),
-		args: []any{[]byte(all[:rest]), []byte(all[rest:]), s.sealAnswer(record, t.Answer)}}
+	c := &call{op: "settle", script: luascripts.Settle, usual: all[:usuals], rest: all[usuals:],
+		keys: s.needed(slot.before(attemptTombstone, record, answer, slot.looks, holdTombstone, poolSubject, reference))}
+	c.args = []any{&c.usual, &c.rest, s.sealAnswer(record, t.Answer)}
+	return c
 }
 
 func decodeSettled(raw any) (store.Settled, error) {

@@ -2,6 +2,8 @@ package redisstore
 
 import (
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/luascripts"
@@ -15,20 +17,46 @@ type slotKeys struct {
 }
 
 func (s *Store) keysOf(pool, slot string, truth store.TruthKind) slotKeys {
-	none := s.keys.None()
-	k := slotKeys{SlotKeys: s.keys.Slot(pool, slot), index: none, outbox: none, looks: none}
-	if !s.sharded() {
-		k.index, k.outbox = s.keys.Index(pool), s.keys.Outbox(pool)
-		if truth != store.NoTruth {
-			k.looks = s.keys.Looks(pool)
-		}
+	k := s.slots.get(s.keys, pool, slot)
+	if s.sharded() {
+		k.index, k.outbox = s.none, s.none
 	}
+	if s.sharded() || truth == store.NoTruth {
+		k.looks = s.none
+	}
+	return k
+}
+
+// knownSlots bounds slotNames.
+const knownSlots = 1024
+
+// slotNames remembers the keys of slots that were lately asked for: many requests go for
+// the same few, and each needs the names twice. It is safe for concurrent use.
+type slotNames struct {
+	mu    sync.RWMutex
+	known map[slotName]slotKeys
+}
+
+func (n *slotNames) get(keys luascripts.Keys, pool, slot string) slotKeys {
+	n.mu.RLock()
+	k, known := n.known[slotName{pool, slot}]
+	n.mu.RUnlock()
+	if known {
+		return k
+	}
+	k = slotKeys{SlotKeys: keys.Slot(pool, slot), index: keys.Index(pool), outbox: keys.Outbox(pool), looks: keys.Looks(pool)}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.known == nil || len(n.known) == knownSlots {
+		n.known = make(map[slotName]slotKeys)
+	}
+	n.known[slotName{strings.Clone(pool), strings.Clone(slot)}] = k // which may be parts of a whole request
 	return k
 }
 
 // noSlot stands where a request goes under no slot.
 func (s *Store) noSlot() slotKeys {
-	none := s.keys.None()
+	none := s.none
 	return slotKeys{SlotKeys: luascripts.SlotKeys{State: none, Due: none, Ledger: none, Look: none},
 		index: none, outbox: none, looks: none}
 }
@@ -40,12 +68,13 @@ func (k slotKeys) with(more ...string) []string {
 
 // before is with for a script that has the pool's looks further back.
 func (k slotKeys) before(more ...string) []string {
-	return append([]string{k.State, k.Due, k.Ledger, k.index, k.outbox}, more...)
+	keys := make([]string, 0, 5+len(more))
+	return append(append(keys, k.State, k.Due, k.Ledger, k.index, k.outbox), more...)
 }
 
 // needed drops the keys at the end that play no part.
 func (s *Store) needed(keys []string) []string {
-	none := s.keys.None()
+	none := s.none
 	for len(keys) > 0 && keys[len(keys)-1] == none {
 		keys = keys[:len(keys)-1]
 	}
@@ -55,7 +84,7 @@ func (s *Store) needed(keys []string) []string {
 // oneShard puts the first key that plays a part in the place of those that play none:
 // on a cluster all keys of a script must have one hash slot.
 func (s *Store) oneShard(keys []string) []string {
-	none := s.keys.None()
+	none := s.none
 	first := slices.IndexFunc(keys, func(key string) bool { return key != none })
 	if !s.sharded() || first < 0 {
 		return keys

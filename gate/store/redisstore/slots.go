@@ -246,7 +246,7 @@ func (s *Store) Release(ctx context.Context, q store.SlotQuery, hold string) (de
 	}
 	poolSubject := s.keys.PoolSubject(q.Pool, h.subjectHash)
 	if s.sharded() {
-		poolSubject = s.keys.None()
+		poolSubject = s.none
 	}
 	raw, err := s.runSlot(ctx, &call{op: "release", script: luascripts.SlotRelease,
 		keys: slot.with(slot.Tombstone(s.nextCall()), slot.Tombstone(hold), poolSubject),

@@ -65,6 +65,9 @@ type Options struct {
 type Store struct {
 	timeout time.Duration
 	keys    luascripts.Keys
+	none    string // keys.None()
+	channel string // keys.Channel()
+	slots   slotNames
 	log     *slog.Logger
 	observe func(op string, took time.Duration, err error)
 
@@ -108,9 +111,12 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	quiet.Do(func() { redis.SetLogger(library{o.Logger}) })
 	listening, stop := context.WithCancel(context.WithoutCancel(ctx))
+	names := luascripts.Keys{Prefix: o.Prefix}
 	s := &Store{
 		timeout: o.Timeout,
-		keys:    luascripts.Keys{Prefix: o.Prefix},
+		keys:    names,
+		none:    names.None(),
+		channel: names.Channel(),
 		log:     o.Logger,
 		observe: o.Observe,
 		watches: newWatches(), runWatches: newWatches(),

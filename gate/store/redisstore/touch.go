@@ -90,7 +90,7 @@ func (s *Store) encodeTouch(n *names, q store.SlotQuery, gate string, lease time
 	}
 	for _, f := range forced {
 		subject := n.subject(f.Subject)
-		poolSubject, record := s.keys.None(), s.keys.None()
+		poolSubject, record := s.none, s.none
 		if !s.sharded() {
 			poolSubject = s.keys.PoolSubject(q.Pool, subject)
 		}

@@ -76,7 +76,7 @@ func checkLook(l *store.Look) error {
 // can.
 func (s *Store) epochOf() string {
 	if s.sharded() {
-		return s.keys.None()
+		return s.none
 	}
 	return s.keys.Epoch()
 }
