@@ -21,7 +21,7 @@ type call struct {
 	// same in every script (clock ahead, resent, channel of notices), and so is the
 	// last, the store's run. command adds them.
 	args []any
-	// usual and rest are those of a call that tells its values packed.
+	// usual and rest are two before these, of a call that tells its values packed.
 	usual, rest packed
 	// resent is set once the call was sent a second time: a copy of it may come late.
 	resent bool
@@ -33,7 +33,7 @@ func (c *call) shared() bool { return c.op == "decide" || c.op == "settle" }
 // command is EVALSHA, or EVAL where Redis does not know the script. It is told most texts by
 // their address: in an interface, a text itself would be copied to a place of its own.
 func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis.Cmd {
-	words := make([]any, 0, 7+len(c.keys)+len(c.args))
+	words := make([]any, 0, 9+len(c.keys)+len(c.args))
 	if whole {
 		words = append(words, "EVAL", c.script.Source)
 	} else {
@@ -50,6 +50,9 @@ func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis
 		words = append(words, "0")
 	}
 	words = append(words, &s.channel)
+	if c.usual != nil {
+		words = append(words, &c.usual, &c.rest)
+	}
 	return redis.NewCmd(ctx, append(append(words, c.args...), &runWord{s.server})...)
 }
 
@@ -96,15 +99,18 @@ func (s *Store) attempts(ctx context.Context, op string, attempt func(ctx contex
 	if s.closed.Load() {
 		return &store.Error{Op: op, Kind: store.KindClosed, Err: redis.ErrClosed}
 	}
-	ctx, cancel := s.limited(ctx)
-	defer cancel()
+	if _, limited := ctx.(*timed); !limited {
+		var timer *timed
+		ctx, timer = within(ctx, s.timeout)
+		defer timer.stop()
+	}
 	if err := ctx.Err(); err != nil {
 		return &store.Error{Op: op, Kind: store.KindTimeout, Err: err}
 	}
 
 	err := patiently(ctx, func() error {
-		ctx, cancel := within(ctx, firstShare(s.timeout))
-		defer cancel()
+		ctx, timer := within(ctx, firstShare(s.timeout))
+		defer timer.stop()
 		return attempt(ctx, s.client, false)
 	})
 	if err == nil || err == redis.Nil {
@@ -121,14 +127,6 @@ func (s *Store) attempts(ctx context.Context, op string, attempt func(ctx contex
 		return err
 	}
 	return s.failure(op, err, maybe || mayHaveRun(err))
-}
-
-// limited ends ctx with a call's time, unless it does already.
-func (s *Store) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, limited := ctx.(*timed); limited {
-		return ctx, func() {}
-	}
-	return within(ctx, s.timeout)
 }
 
 // movePause is how long a call waits for the rest of its keys.

@@ -24,8 +24,8 @@ func (s *Store) Decide(ctx context.Context, d *store.Decide) (store.Decided, err
 	if d.Units > maxUnits {
 		return store.Decided{Verdict: decision.OverCapacity, Left: -1}, nil
 	}
-	ctx, cancel := within(ctx, s.timeout)
-	defer cancel()
+	ctx, timer := within(ctx, s.timeout)
+	defer timer.stop()
 	names, err := s.current(ctx)
 	if err != nil {
 		return store.Decided{}, err
@@ -76,9 +76,9 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 		if d.Await != "" {
 			awaited = s.keys.Answer(record, d.Await)
 		}
-		tombstone, callTombstone = s.keys.KeyTombstone(record, d.ID), s.keys.KeyTombstone(record, callID)
 	}
-	if gated {
+	switch {
+	case gated:
 		slot = s.keysOf(d.Pool, d.Slot, d.Truth)
 		tombstone, callTombstone = slot.Tombstone(d.ID), slot.Tombstone(callID)
 		if d.MaxPerSubject > 0 && !s.sharded() {
@@ -90,6 +90,8 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 		if !d.SlotLimit.IsZero() {
 			slotLimit = slot.Limit(d.Rule)
 		}
+	case keyed:
+		tombstone, callTombstone = s.keys.KeyTombstone(record, d.ID), s.keys.KeyTombstone(record, callID)
 	}
 	if !d.SubjectLimit.IsZero() && subject != "" {
 		subjectLimit = s.keys.SubjectLimit(d.Rule, subject)
@@ -125,11 +127,9 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 		text(d.Target).flag(d.Unreferenced).text(strconv.Itoa(int(d.Truth))).millis(d.Hot).millis(d.Refresh).
 		flag(d.Blind).text(part.under).
 		flag(part.subjectFull).flag(part.onlyLook)
-	c := &call{op: "decide", script: luascripts.Decide, usual: all[:usuals], rest: all[usuals:],
+	return &call{op: "decide", script: luascripts.Decide, usual: all[:usuals], rest: all[usuals:],
 		keys: s.needed(slot.before(tombstone, callTombstone, record, slot.looks,
 			poolSubject, slotLimit, subjectLimit, clientLimit, awaited, targetTombstone))}
-	c.args = []any{&c.usual, &c.rest}
-	return c
 }
 
 // limit is two values: the time between two events in µs, 0 where none applies, and the burst.

@@ -21,14 +21,21 @@ type sealer struct {
 // answerPlace is where an answer stands: in its key's record, or beside it for twins.
 func answerPlace(record string) string { return "answer " + record }
 
-// subjectPlace and referencePlace are what stands at a hold of a slot.
-func subjectPlace(state, hold string) string   { return "subject " + state + " " + hold }
-func referencePlace(state, hold string) string { return "reference " + state + " " + hold }
+// holdPlace is where what stands at a hold of a slot does.
+type holdPlace struct{ what, state, hold string }
+
+func subjectPlace(state, hold string) holdPlace   { return holdPlace{"subject", state, hold} }
+func referencePlace(state, hold string) holdPlace { return holdPlace{"reference", state, hold} }
+
+func (p holdPlace) String() string { return p.what + " " + p.state + " " + p.hold }
 
 // sealAnswer keeps none, which tells that the outcome is all that is known, as it is.
 func (s *Store) sealAnswer(record string, answer []byte) []byte {
-	if len(answer) == 0 {
+	switch {
+	case len(answer) == 0:
 		return nil
+	case !s.sealer.keys.Seals():
+		return answer
 	}
 	return s.sealer.keys.Seal(answerPlace(record), answer)
 }
@@ -56,19 +63,19 @@ func (s *Store) open(place string, value []byte) ([]byte, bool) {
 // encodeText writes a subject or a reference: "s:" and base64 of it sealed, or, without
 // a key, so that it can be read by people where it is readable at all: "t:" and the
 // text, else "b:" and base64.
-func (s *Store) encodeText(place, text string) string {
+func (s *Store) encodeText(place holdPlace, text string) (kind, written string) {
 	switch {
 	case text != "" && s.sealer.keys.Seals():
-		return "s:" + base64.RawStdEncoding.EncodeToString(s.sealer.keys.Seal(place, []byte(text)))
+		return "s:", base64.RawStdEncoding.EncodeToString(s.sealer.keys.Seal(place.String(), []byte(text)))
 	case utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return "t:" + text
+		return "t:", text
 	}
-	return "b:" + base64.RawStdEncoding.EncodeToString([]byte(text))
+	return "b:", base64.RawStdEncoding.EncodeToString([]byte(text))
 }
 
 // decodeText is false when the text is nothing that a gate writes. One that does not
 // open is "".
-func (s *Store) decodeText(place, encoded string) (string, bool) {
+func (s *Store) decodeText(place holdPlace, encoded string) (string, bool) {
 	kind, text, marked := strings.Cut(encoded, ":")
 	switch {
 	case kind == "t" && marked:
@@ -79,7 +86,7 @@ func (s *Store) decodeText(place, encoded string) (string, bool) {
 			return "", false
 		}
 		if kind == "s" {
-			raw, _ = s.open(place, raw)
+			raw, _ = s.open(place.String(), raw)
 		}
 		return string(raw), true
 	}

@@ -54,8 +54,8 @@ func (s *Store) current(ctx context.Context) (*names, error) {
 
 // Secret implements store.Store.
 func (s *Store) Secret(ctx context.Context, purpose string) ([32]byte, error) {
-	ctx, cancel := within(ctx, s.timeout)
-	defer cancel()
+	ctx, timer := within(ctx, s.timeout)
+	defer timer.stop()
 	n, err := s.current(ctx)
 	if err != nil {
 		return [32]byte{}, err

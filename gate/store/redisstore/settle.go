@@ -15,8 +15,8 @@ func (s *Store) Settle(ctx context.Context, t *store.Settle) (store.Settled, err
 	if err := checkCall(t.Pool, unitsOf(t.Action, t.Units), t.ID, t.Hold); err != nil {
 		return store.Settled{}, err
 	}
-	ctx, cancel := within(ctx, s.timeout)
-	defer cancel()
+	ctx, timer := within(ctx, s.timeout)
+	defer timer.stop()
 	names, err := s.current(ctx)
 	if err != nil {
 		return store.Settled{}, err
@@ -53,9 +53,9 @@ func (s *Store) encodeSettle(n *names, t *store.Settle, subject, key string) *ca
 		hash := n.key(t.Group, t.Partition, t.Key)
 		key, record = shorten(hash), s.keys.KeyRecord(hash)
 		answer = s.keys.Answer(record, t.ID)
-		attemptTombstone = s.keys.KeyTombstone(record, t.ID)
 	}
-	if gated {
+	switch {
+	case gated:
 		slot = s.keysOf(t.Pool, t.Slot, t.Truth)
 		attemptTombstone = slot.Tombstone(t.ID)
 		if t.Hold != t.ID {
@@ -64,10 +64,13 @@ func (s *Store) encodeSettle(n *names, t *store.Settle, subject, key string) *ca
 		if t.MaxPerSubject > 0 && !s.sharded() {
 			poolSubject = s.keys.PoolSubject(t.Pool, subject)
 		}
+	case keyed:
+		attemptTombstone = s.keys.KeyTombstone(record, t.ID)
 	}
 	calledBy := ""
 	if gated && t.Reference != "" {
-		calledBy = s.encodeText(referencePlace(slot.State, t.Hold), t.Reference)
+		kind, text := s.encodeText(referencePlace(slot.State, t.Hold), t.Reference)
+		calledBy = kind + text
 		if !s.sharded() {
 			reference = s.keys.Reference(n.reference(t.Pool, t.Reference))
 		}
@@ -88,10 +91,8 @@ func (s *Store) encodeSettle(n *names, t *store.Settle, subject, key string) *ca
 		millis(t.HoldTTL).number(t.MaxPerSubject).flag(t.KeepUnknown).number(t.ReleaseSeq).flag(t.Probe).
 		text(s.encodeText(subjectPlace(slot.State, t.Hold), t.Subject)).flag(t.Keep).number(int64(t.Action)).
 		text(strconv.Itoa(int(t.Truth))).millis(t.PendingTTL)
-	c := &call{op: "settle", script: luascripts.Settle, usual: all[:usuals], rest: all[usuals:],
+	return &call{op: "settle", script: luascripts.Settle, usual: all[:usuals], rest: all[usuals:], args: []any{s.sealAnswer(record, t.Answer)},
 		keys: s.needed(slot.before(attemptTombstone, record, answer, slot.looks, holdTombstone, poolSubject, reference))}
-	c.args = []any{&c.usual, &c.rest, s.sealAnswer(record, t.Answer)}
-	return c
 }
 
 func decodeSettled(raw any) (store.Settled, error) {

@@ -108,8 +108,8 @@ func (s *Store) Slots(ctx context.Context, q store.SlotQuery, cursor string, lim
 	} else if _, err := strconv.ParseUint(cursor, 10, 64); err != nil {
 		return nil, "", store.ErrCursor
 	}
-	ctx, cancel := within(ctx, s.timeout)
-	defer cancel()
+	ctx, timer := within(ctx, s.timeout)
+	defer timer.stop()
 	var listed []redis.Z
 	err := s.try(ctx, "slots", func(ctx context.Context, client redis.UniversalClient, _ bool) (err error) {
 		listed, err = client.ZRangeByScoreWithScores(ctx, s.keys.Index(q.Pool),
@@ -234,8 +234,8 @@ func (s *Store) Change(ctx context.Context, q store.SlotQuery, c store.SlotChang
 
 // Release frees a hold on an operator's word.
 func (s *Store) Release(ctx context.Context, q store.SlotQuery, hold string) (decision.HoldState, error) {
-	ctx, cancel := within(ctx, s.timeout)
-	defer cancel()
+	ctx, timer := within(ctx, s.timeout)
+	defer timer.stop()
 	slot := s.keysOf(q.Pool, q.Slot, q.Truth)
 	defer s.watches.fire(slot.State)
 	// The script must be told the key of the subject's units in the pool, so the

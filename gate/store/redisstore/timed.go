@@ -20,13 +20,14 @@ type timed struct {
 	cancel context.CancelFunc
 }
 
-// within is context.WithTimeout: the time that a caller gives, but no more than d.
-func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+// within is like context.WithTimeout: the time that a caller gives, but no more than d. The
+// same is returned twice, to be used and to be stopped.
+func within(ctx context.Context, d time.Duration) (context.Context, *timed) {
 	t := &timed{Context: callers(ctx), end: time.Now().Add(d)}
 	if given, bounded := ctx.Deadline(); bounded && given.Before(t.end) {
 		t.end = given
 	}
-	return t, t.stop
+	return t, t
 }
 
 // callers is the context that a call was made with: it ends early only when the caller

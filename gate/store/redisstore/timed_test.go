@@ -9,8 +9,8 @@ import (
 )
 
 func TestATimedContextEndsInTime(t *testing.T) {
-	ctx, cancel := within(t.Context(), 20*time.Millisecond)
-	defer cancel()
+	ctx, timed := within(t.Context(), 20*time.Millisecond)
+	defer timed.stop()
 	if err := ctx.Err(); err != nil {
 		t.Errorf("at first: %v", err)
 	}
@@ -30,8 +30,8 @@ func TestATimedContextEndsInTime(t *testing.T) {
 }
 
 func TestATimedContextThatNobodyWaitsForEndsInTime(t *testing.T) {
-	ctx, cancel := within(t.Context(), -time.Nanosecond)
-	defer cancel()
+	ctx, timed := within(t.Context(), -time.Nanosecond)
+	defer timed.stop()
 	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
@@ -40,10 +40,10 @@ func TestATimedContextThatNobodyWaitsForEndsInTime(t *testing.T) {
 func TestATimedContextEndsWithItsCaller(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		caller, leave := context.WithCancel(t.Context())
-		whole, stop := within(caller, time.Hour)
-		defer stop()
-		part, stop := within(whole, time.Minute)
-		defer stop()
+		whole, timed := within(caller, time.Hour)
+		defer timed.stop()
+		part, timed := within(whole, time.Minute)
+		defer timed.stop()
 		if waits {
 			whole.Done()
 			part.Done()
@@ -65,19 +65,19 @@ func TestATimedContextKeepsTheEarlierEnd(t *testing.T) {
 	caller, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	given, _ := caller.Deadline()
-	whole, stop := within(caller, time.Hour)
-	defer stop()
-	part, stop := within(whole, time.Hour)
-	defer stop()
+	whole, timed := within(caller, time.Hour)
+	defer timed.stop()
+	part, timed := within(whole, time.Hour)
+	defer timed.stop()
 	if end, _ := part.Deadline(); !end.Equal(given) {
 		t.Errorf("it ends at %v, the caller's time at %v", end, given)
 	}
 }
 
 func TestATimedContextThatIsStopped(t *testing.T) {
-	ctx, stop := within(t.Context(), time.Hour)
+	ctx, timed := within(t.Context(), time.Hour)
 	done := ctx.Done()
-	stop()
+	timed.stop()
 	<-done
 	if err := ctx.Err(); !errors.Is(err, context.Canceled) {
 		t.Error(err)

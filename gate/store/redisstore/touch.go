@@ -59,8 +59,8 @@ func checkGate(gate string) error {
 }
 
 func (s *Store) touch(ctx context.Context, q store.SlotQuery, gate string, lease time.Duration, forced []store.Forced) error {
-	ctx, cancel := within(ctx, s.timeout)
-	defer cancel()
+	ctx, timer := within(ctx, s.timeout)
+	defer timer.stop()
 	names, err := s.current(ctx)
 	if err != nil {
 		return err
@@ -102,8 +102,9 @@ func (s *Store) encodeTouch(n *names, q store.SlotQuery, gate string, lease time
 				record = s.keys.KeyRecord(hash)
 			}
 		}
+		kind, text := s.encodeText(subjectPlace(slot.State, f.Hold), f.Subject)
 		c.keys = append(c.keys, slot.Tombstone(f.ID), poolSubject, record)
-		c.args = append(c.args, f.ID, f.Hold, min(f.Units, maxUnits), subject, s.encodeText(subjectPlace(slot.State, f.Hold), f.Subject),
+		c.args = append(c.args, f.ID, f.Hold, min(f.Units, maxUnits), subject, kind+text,
 			millis(f.HoldTTL), millis(f.Lease), f.MaxPerSubject, n.scope(f.Scope), encodeFingerprint(f.Fingerprint),
 			key, millis(f.KeyTTL))
 	}

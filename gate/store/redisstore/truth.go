@@ -163,8 +163,8 @@ func (s *Store) Resign(ctx context.Context, pool, who string) error {
 // Find tells what a booking's reference stands for. What stands under the reference may
 // outlive its hold, or the hold be called otherwise by now.
 func (s *Store) Find(ctx context.Context, pool, reference string) (slot, hold string, err error) {
-	ctx, cancel := within(ctx, s.timeout)
-	defer cancel()
+	ctx, timer := within(ctx, s.timeout)
+	defer timer.stop()
 	names, err := s.current(ctx)
 	if err != nil {
 		return "", "", err
