@@ -75,7 +75,7 @@ local function plan(again)
     at = now + refresh
   end
   if v.asked >= math.floor(looked.at / 1000) then at = now end -- also in the same millisecond
-  local first = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(now), '(' .. int(KEPT_ZONE), 'WITHSCORES', 'LIMIT', 0, 1)
+  local first = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(now), BELOW_KEPT, 'WITHSCORES', 'LIMIT', 0, 1)
   if first[2] then at = math.min(at or math.huge, tonumber(first[2])) end
   v.due, s.plan = at or 0, true
 end

@@ -11,21 +11,24 @@
 --       A key that plays no part is a placeholder, on a cluster KEYS[1], or not given
 --       where none follows that plays one.
 -- ARGV  1 clock ahead, ms  2 resent 0|1  3 channel of notices
---       4 and 5 as MessagePack, one value after the other; times in ms, what is asked
---       with "?" true or false, numbers in "" as text
---       4 usual? (decide_usual.lua may look at it)  id  subject hash  "units"
---         capacity, -1 learned  max_inflight  retain  lease  hold_ttl  opens at
---         keep_unknown?  subject text  keyed?  key's short hash, "" none
---         fingerprint|scope hash  bare replay?  "key ttl, but no less than lease"
+--       4 as MessagePack, one value after the other; times in ms, what is asked with "?"
+--         true or false, numbers in "" as text:
+--         usual? (decide_usual.lua may look at it)  id  h:id  t:id  u:subject hash
+--         units  capacity, -1 learned  opens at  keyed?  keep_unknown?
 --         a sold_out is repeated by its gate for so long
---         charged?  then, where any applies, interval in µs (0 none) and burst of the limits
---         of subject, client and slot
---       5 gated? (has a slot)  slot's own text  one_per_subject?  max_per_subject  line?
+--         nil, or a table of interval in µs (0 none, or charged before) and burst of the
+--         limits of subject, client and slot
+--         then what an admit or a replay asks for
+--         fingerprint|scope hash  bare replay?  subject hash  "units"
+--         key's short hash, "" none  "key ttl, but no less than lease"  subject text
+--         max_inflight  retain  lease  hold_ttl
+--         then what is not usual
+--         gated? (has a slot)  slot's own text  one_per_subject?  max_per_subject  line?
 --         key ttl  retry unknown?  wait  awaits an answer?  action 0 book|1 cancel|2 confirm
 --         target hold  unreferenced?  truth "0" none|"1" total|"2" remaining  hot  refresh
 --         blind?  on a cluster: the hold that the key's claim goes under, "" none
 --         subject full in the pool?  no further than step 3?
---       6 run
+--       5 run
 -- Reply one text of these with "|" between: verdict, hold, adopted 0|1, probe 0|1, release
 --       counter, owner, may replay 0|1, retry after in ms, holds lapsed, units left (-1 not
 --       known), holders (whom a sold_out may not be repeated to, see slot_holders; "" it may
@@ -37,13 +40,13 @@
 
 local now, us = clock(ARGV[1])
 local resent = ARGV[2] == '1'
-local _, id, subject, units, capacity, max_inflight, retain, lease, hold_ttl, opens, keep_unknown, text, keyed, key, proof, bare, _,
-  repeats, charged, subject_interval, subject_burst, client_interval, client_burst, slot_interval, slot_burst = cmsgpack.unpack(ARGV[4])
-local gated, name, one_per_subject, max_per_subject, line, key_ttl, retry_unknown, wait, awaits, action, target, unreferenced, truth,
-  hot, refresh, blind, under_hold, subject_is_full, only_looks = cmsgpack.unpack(ARGV[5])
+local _, id, _, _, _, units, capacity, opens, keyed, keep_unknown, repeats, limits,
+  proof, bare, subject, _, key, _, text, max_inflight, retain, lease, hold_ttl,
+  gated, name, one_per_subject, max_per_subject, line, key_ttl, retry_unknown, wait, awaits, action, target, unreferenced, truth,
+  hot, refresh, blind, under_hold, subject_is_full, only_looks = cmsgpack.unpack(ARGV[4])
 local fingerprint, scope = string.match(proof, '^([^|]*)|(.*)$')
 local d = {
-  id = id, lease = lease, units = tonumber(units), capacity = capacity, hold_ttl = hold_ttl, retain = retain,
+  id = id, lease = lease, units = units, capacity = capacity, hold_ttl = hold_ttl, retain = retain,
   one_per_subject = one_per_subject, max_per_subject = max_per_subject, max_inflight = max_inflight,
   keep_unknown = keep_unknown, opens = opens, line = line, subject = subject, text = text,
   pool_subject = key_here(KEYS[10]), target_grave = KEYS[15],
@@ -113,9 +116,9 @@ end
 
 -- Step 5, and the look at the slot's limit for step 10. A limit that passes is
 -- charged here, the slot's only by an admit.
-local function limited(name, key, interval, burst, verdict)
-  if (interval or 0) == 0 then return false end
-  local state = limit_look({ name = name, key = key, interval = interval, burst = burst }, us, d.id, resent)
+local function limited(name, key, at, verdict)
+  if not limits or limits[at] == 0 then return false end
+  local state = limit_look({ name = name, key = key, interval = limits[at], burst = limits[at + 1] }, us, d.id, resent)
   r.limits[#r.limits + 1] = state
   if not state.passes then
     r.verdict, r.retry = verdict, state.retry
@@ -159,14 +162,11 @@ local function look()
   if gated and d.books then r.lapsed = slot_lapse(s, d.keep_unknown) end
   if keyed and decide_key(d, r, rec) then return true end
   if gated and under() then return true end
-  if not charged then
-    if limited('subject', KEYS[12], subject_interval, subject_burst, 'limited_subject') then return true end
-    if limited('client', KEYS[13], client_interval, client_burst, 'limited_client') then return true end
-  end
+  if limited('subject', KEYS[12], 1, 'limited_subject') or limited('client', KEYS[13], 3, 'limited_client') then return true end
   if not gated then return false end
   if not d.books then return decide_cancel(d, r, s) end
   return decide_subject(d, r, s) or subject_full() or decide_units(d, r, s)
-    or limited('slot', KEYS[11], slot_interval, slot_burst, 'limited_slot') or decide_room(d, r, s)
+    or limited('slot', KEYS[11], 5, 'limited_slot') or decide_room(d, r, s)
 end
 
 if before() then return answer() end

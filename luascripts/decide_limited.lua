@@ -1,9 +1,9 @@
 -- The usual decide of a call that has limits.
 
 -- How one more event stands to a limit: nil where none applies, else what limit_look says.
-local function usual_limit(name, key, interval, burst, us, id)
-  if interval == 0 then return nil end
-  return limit_look({ name = name, key = key, interval = interval, burst = burst }, us, id, false)
+local function usual_limit(name, key, limits, at, us, id)
+  if limits[at] == 0 then return nil end
+  return limit_look({ name = name, key = key, interval = limits[at], burst = limits[at + 1] }, us, id, false)
 end
 
 -- Charges those that apply, and returns how they stand.

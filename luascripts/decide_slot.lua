@@ -59,7 +59,7 @@ end
 -- When units that are held now may come free by lapsing.
 local function next_lapse(d, s, capacity)
   if d.truth == TRUTH_REMAINING or d.keep_unknown or s.held == 0 or s.conf + d.units > capacity then return 0 end
-  local first = redis.call('ZRANGEBYSCORE', s.k.due, int(s.now), '(' .. int(KEPT_ZONE),
+  local first = redis.call('ZRANGEBYSCORE', s.k.due, int(s.now), BELOW_KEPT,
     'WITHSCORES', 'LIMIT', 0, 1)
   return first[2] and math.max(1, tonumber(first[2]) - s.now) or 0
 end

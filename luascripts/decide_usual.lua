@@ -4,12 +4,15 @@
 -- several times the work. What is not so goes on to them: nothing has been written then.
 --
 -- A text costs by its bytes here, and a number that becomes one is dear: what is the same in
--- several texts is made once, and what the gate knows as text stays text.
+-- several texts is made once, what the gate knows as text stays text, and what only an admit
+-- asks for is not read before.
 
 local KEY_DONE = '^1|done|%d+|(%d+)|%d+()'
 
 -- A key that is done is answered from its record: nil where it is not, or not for this caller.
-local function usual_replay(record, proof, bare, now, rel, left)
+-- asked is where what an admit or a replay asks for begins.
+local function usual_replay(record, asked, now, rel, left)
+  local _, proof, bare = cmsgpack.unpack_limit(ARGV[4], 2, asked)
   local expires, at = string.match(record, KEY_DONE)
   local same = '|' .. proof .. '|'
   if not at or string.find(record, same, at, true) ~= at or not bare and string.sub(proof, -1) == '|' or tonumber(expires) <= now then
@@ -22,54 +25,59 @@ end
 -- look and charge see to the limits (decide_limited.lua). Without them a call that has any is
 -- not decided, and the second value is true.
 local function decide_usual(look, charge)
-  local usual, id, subject, units, capacity, room, retain, lease, hold_ttl, opens, keep_unknown, text, keyed, key, proof, bare, ttl,
-    repeats, charged, subject_interval, subject_burst, client_interval, client_burst, slot_interval, slot_burst = cmsgpack.unpack(ARGV[4])
+  local asked, usual, id, hold_field, adopted_field, subject_field, taken, capacity, opens, keyed, keep_unknown, repeats, limits =
+    cmsgpack.unpack_limit(ARGV[4], 12, 0)
   if not usual or ARGV[2] == '1' then return end
-  if subject_interval and not look then return nil, true end
+  if limits and not look then return nil, true end
   local now, us = clock(ARGV[1])
   local call, format = redis.call, string.format
 
-  local hold_field, subject_field = 'h:' .. id, 'u:' .. subject
-  local slot = call('HMGET', KEYS[1], 's', 'r', hold_field, 't:' .. id, subject_field)
+  local slot = call('HMGET', KEYS[1], 's', 'r', hold_field, adopted_field, subject_field)
   local state, run = slot[1], slot[2]
-  if not state or slot[3] or slot[4] or #state ~= SLOT_LENGTH or string.sub(state, 1, 2) ~= '1|'
-    or not run or string.find(ARGV[#ARGV], run .. '|', 1, true) ~= 1 then return end
+  if not state or slot[3] or slot[4] or #state ~= SLOT_LENGTH or string.find(state, '1|', 1, true) ~= 1
+    or not run or string.find(ARGV[5], run .. '|', 1, true) ~= 1 then return end
   local exp, conf, held, adm, ver, first, keyed_till, quiet, ref, rel, qw, idx, keep, grave, own, own_opens, closed, odd =
     struct.unpack(SLOT_STATE, state, 3)
   if own ~= AS_CONFIGURED then capacity = own end
   if own_opens ~= AS_CONFIGURED then opens = own_opens end
-  if odd == 1 or closed == 1 or opens > now or tonumber(units) > capacity or exp <= now or first ~= 0 and first <= now then return end
+  if odd == 1 or closed == 1 or opens > now or taken > capacity or exp <= now or first ~= 0 and first <= now then return end
   if grave > now then
     local graves = call('MGET', KEYS[6], KEYS[7])
     if graves[1] or graves[2] then return end
   end
 
-  local left, taken = capacity - conf - held, tonumber(units)
+  local left = capacity - conf - held
   if keyed and (slot[5] or taken > left) then
     local record = call('GET', KEYS[8])
-    if record then return usual_replay(record, proof, bare, now, rel, left) end
+    if record then return usual_replay(record, asked, now, rel, left) end
   end
   if slot[5] then return end
 
   local by_subject, by_client, of_slot
-  if look and not charged then
-    by_subject = look('subject', KEYS[12], subject_interval, subject_burst, us, id)
-    by_client = look('client', KEYS[13], client_interval, client_burst, us, id)
+  if look then
+    by_subject = look('subject', KEYS[12], limits, 1, us, id)
+    by_client = look('client', KEYS[13], limits, 3, us, id)
     if by_subject and not by_subject.passes or by_client and not by_client.passes then return end
   end
   if taken > left then
     if repeats > 0 and left <= 0 and call('HLEN', KEYS[1]) <= FIELDS_OF_A_HOLDER * MAX_HOLDERS then return end
     local lapses = 0
     if not keep_unknown and held > 0 and conf + taken <= capacity then
-      local next = call('ZRANGEBYSCORE', KEYS[2], format('%d', now), '(' .. int(KEPT_ZONE), 'WITHSCORES', 'LIMIT', 0, 1)
+      local next = call('ZRANGEBYSCORE', KEYS[2], format('%d', now), BELOW_KEPT, 'WITHSCORES', 'LIMIT', 0, 1)
       if next[2] then lapses = math.max(1, next[2] - now) end
     end
-    local limits = look and charge(us, id, by_subject, by_client) or ''
-    return format('sold_out||0|0|%d||0|%d|0|%d||', rel, lapses, math.max(0, left)) .. limits .. '|'
+    if look then
+      return format('sold_out||0|0|%d||0|%d|0|%d||', rel, lapses, math.max(0, left)) .. charge(us, id, by_subject, by_client) .. '|'
+    elseif rel == 0 and lapses == 0 and left <= 0 then
+      return 'sold_out||0|0|0||0|0|0|0|||'
+    end
+    return format('sold_out||0|0|%d||0|%d|0|%d|||', rel, lapses, math.max(0, left))
   end
-  if look then of_slot = look('slot', KEYS[11], slot_interval, slot_burst, us, id) end
+  if look then of_slot = look('slot', KEYS[11], limits, 5, us, id) end
   if of_slot and not of_slot.passes then return end
-  if room > 0 and call('ZCOUNT', KEYS[2], '(' .. int(ATTEMPT_ZONE + now), '+inf') >= room then return end
+  local _, proof, _, subject, units, key, ttl, text, room, retain, lease, hold_ttl = cmsgpack.unpack_limit(ARGV[4], 11, asked)
+  local stamp = format('%d', now)
+  if room > 0 and call('ZCOUNT', KEYS[2], '(' .. AWAITED_TILL .. stamp, '+inf') >= room then return end
   local remembered = now + retain
   if adm == 0 or keep < remembered or now - idx >= INDEX_TOUCH then return end
   if quiet <= now then
@@ -78,19 +86,20 @@ local function decide_usual(look, charge)
   end
 
   local expires = now + hold_ttl
-  local stamp, lapses, awaited = format('%d', now), format('%d', expires), format('%d', now + lease)
+  local lapses, awaited = format('%d', expires), format('%d', now + lease)
   ver = ver + 1
   if first == 0 or expires < first then first = expires end
   if keyed then
     -- The last check, and the first that is written.
-    local record = '1|running|' .. awaited .. format('|%d|0|', now + ttl) .. proof .. '|' .. id .. '|' .. id .. '||'
+    local key_till = now + ttl
+    local record = '1|running|' .. awaited .. '|' .. format('%d', key_till) .. '|0|' .. proof .. '|' .. id .. '|' .. id .. '||'
     if not call('SET', KEYS[8], record, 'NX', 'PX', ttl) then
-      return usual_replay(call('GET', KEYS[8]) or '', proof, bare, now, rel, left)
+      return usual_replay(call('GET', KEYS[8]) or '', asked, now, rel, left)
     end
-    keyed_till = math.max(keyed_till, now + ttl + COPY_WINDOW)
+    keyed_till = math.max(keyed_till, key_till + COPY_WINDOW)
   end
   call('ZADD', KEYS[2], lapses, id, AWAITED_TILL .. awaited, '@' .. id)
-  if ver % ATTEMPT_TRIM == 0 then trim_attempts(KEYS[2], now) end
+  if ver % ATTEMPT_TRIM == 0 then call('ZREMRANGEBYSCORE', KEYS[2], ATTEMPTS, AWAITED_TILL .. stamp) end
   call('XADD', KEYS[3], 'MAXLEN', '~', LEDGER_LENGTH, '*', 'e', stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '||held|decide')
   local s = '1|' .. struct.pack(SLOT_HEAD, remembered, conf, held + taken, adm + taken, ver, first, keyed_till, quiet)
     .. string.sub(state, SLOT_TAIL)
@@ -101,8 +110,8 @@ local function decide_usual(look, charge)
   else
     call('HSET', KEYS[1], 's', s, hold_field, h)
   end
-  local limits = look and charge(us, id, by_subject, by_client, of_slot) or ''
-  return 'admitted|' .. id .. format('|0|0|%d||0|0|0|%d||', rel, left - taken) .. limits .. '|'
+  local limited = look and charge(us, id, by_subject, by_client, of_slot) or ''
+  return 'admitted|' .. id .. format('|0|0|%d||0|0|0|%d||', rel, left - taken) .. limited .. '|'
 end
 
 local decided, has_limits = decide_usual()

@@ -29,12 +29,12 @@ type Script struct {
 }
 
 var (
-	slotParts = []string{"clock", "attempts", "server", "bounds", "finished", "hold", "truth", "cancel", "slot", "subject", "holders", "hold_moves",
+	slotParts = []string{"clock", "server", "bounds", "finished", "hold", "truth", "cancel", "slot", "subject", "holders", "hold_moves",
 		"pool_index", "pool_looks", "pool_outbox", "slot_save", "full"}
 	// The usual case comes before the functions of all others: Redis makes these anew for
 	// each call that gets to them.
-	decideParts = slices.Insert(slices.Clone(slotParts), 2, "decide_usual", "limit", "decide_limited")
-	settleParts = slices.Insert(slices.Clone(slotParts), 2, "settle_usual")
+	decideParts = slices.Insert(slices.Clone(slotParts), 1, "decide_usual", "limit", "decide_limited")
+	settleParts = slices.Insert(slices.Clone(slotParts), 1, "settle_usual")
 	leaderParts = []string{"clock", "bounds", "finished"}
 	keyParts    = []string{"clock", "bounds", "finished", "key"}
 )

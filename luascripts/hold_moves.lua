@@ -155,7 +155,7 @@ local function slot_lapse(s, keep_unknown)
     end
   end
   if not more then
-    local next = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(s.now), '(' .. int(KEPT_ZONE), 'WITHSCORES', 'LIMIT', 0, 1)
+    local next = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(s.now), BELOW_KEPT, 'WITHSCORES', 'LIMIT', 0, 1)
     s.first, s.noted = tonumber(next[2] or 0), true
   end
   return lapsed

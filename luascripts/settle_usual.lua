@@ -7,16 +7,16 @@ local AWAITED = '^%d+|0|:%d+:%d+()|'
 local KEY_RUNNING = '^1|running(|%d+|)(%d+)|(%d+)()'
 
 local function settle_usual()
-  local usual, id, subject, units, retain, keyed, key, owned, key_ttl, reference, refers = cmsgpack.unpack(ARGV[4])
+  local _, usual, id, hold_field, note_field, subject_field, subject, taken, units, retain, keyed, key, owned, key_ttl, reference, refers =
+    cmsgpack.unpack_limit(ARGV[4], 15, 0)
   if not usual then return end
   local now = clock(ARGV[1])
   local call, format = redis.call, string.format
 
-  local hold_field, note_field, subject_field = 'h:' .. id, 'f:' .. id, 'u:' .. subject
   local slot = call('HMGET', KEYS[1], 's', hold_field, note_field, subject_field)
   local state, hold = slot[1], slot[2]
   if not state or not hold or slot[3] or subject ~= '' and slot[4] ~= '0|' .. id .. '|'
-    or #state ~= SLOT_LENGTH or string.sub(state, 1, 2) ~= '1|' then return end
+    or #state ~= SLOT_LENGTH or string.find(state, '1|', 1, true) ~= 1 then return end
   local begins = 'held|' .. key .. '|'
   local rest = string.find(hold, begins, 1, true) == 1 and string.match(hold, AWAITED, #begins + 1)
   if not rest or string.find(hold, '|' .. units .. '|' .. subject .. '|', rest, true) ~= rest then return end
@@ -42,11 +42,11 @@ local function settle_usual()
   local stamp = format('%d', now)
   ver = ver + 1
   call('ZADD', KEYS[2], CONFIRMED .. stamp, id, ATTEMPT_OVER, '@' .. id)
-  if ver % ATTEMPT_TRIM == 0 then trim_attempts(KEYS[2], now) end
+  if ver % ATTEMPT_TRIM == 0 then call('ZREMRANGEBYSCORE', KEYS[2], ATTEMPTS, AWAITED_TILL .. stamp) end
   call('XADD', KEYS[3], 'MAXLEN', '~', LEDGER_LENGTH, '*', 'e',
     stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '|held|confirmed|booked')
   if keyed then keyed_till = math.max(keyed_till, key_till + COPY_WINDOW) end
-  local s = '1|' .. struct.pack(SLOT_HEAD, remembered, conf + units, held - units, adm, ver, first, keyed_till, quiet)
+  local s = '1|' .. struct.pack(SLOT_HEAD, remembered, conf + taken, held - taken, adm, ver, first, keyed_till, quiet)
     .. string.sub(state, SLOT_TAIL)
   local h = 'confirmed|' .. key .. '|0|0|' .. string.sub(hold, rest)
   if subject ~= '' then
@@ -59,7 +59,7 @@ local function settle_usual()
     call('SET', KEYS[12], refers, 'PX', format('%d', retain))
   end
   if keyed then
-    call('SET', KEYS[7], '1|done' .. leases .. format('%d|', key_till) .. waits .. owned .. ARGV[6], 'PX', key_ttl)
+    call('SET', KEYS[7], '1|done' .. leases .. format('%d|', key_till) .. waits .. owned .. ARGV[5], 'PX', key_ttl)
   end
   return '1|confirmed|0|0|0'
 end

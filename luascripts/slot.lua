@@ -46,9 +46,11 @@ local SLOT_MARK = '^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)$'
 -- Scores in due. A time of 13 digits, as all are until the year 2286, in a zone is the zone's
 -- three digits with the time behind them.
 local KEPT_ZONE = 3000000000000000
+local BELOW_KEPT = '(3000000000000000'
 local CONFIRMED_ZONE = 4000000000000000
 local CONFIRMED = '400' -- stands before a time
 local ATTEMPT_ZONE = 7000000000000000
+local ATTEMPTS = '(7000000000000000' -- all of that zone
 local AWAITED_TILL = '700' -- stands before a time
 local ATTEMPT_ENDED = 1 -- above that zone's begin: not awaited any more
 local ATTEMPT_OVER = '7000000000000001' -- the same

@@ -21,8 +21,8 @@ type call struct {
 	// same in every script (clock ahead, resent, channel of notices), and so is the
 	// last, the store's run. command adds them.
 	args []any
-	// usual and rest are two before these, of a call that tells its values packed.
-	usual, rest packed
+	// told is one before these, of a call that tells its values packed.
+	told packed
 	// resent is set once the call was sent a second time: a copy of it may come late.
 	resent bool
 }
@@ -33,7 +33,7 @@ func (c *call) shared() bool { return c.op == "decide" || c.op == "settle" }
 // command is EVALSHA, or EVAL where Redis does not know the script. It is told most texts by
 // their address: in an interface, a text itself would be copied to a place of its own.
 func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis.Cmd {
-	words := make([]any, 0, 9+len(c.keys)+len(c.args))
+	words := make([]any, 0, 8+len(c.keys)+len(c.args))
 	if whole {
 		words = append(words, "EVAL", c.script.Source)
 	} else {
@@ -50,8 +50,8 @@ func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis
 		words = append(words, "0")
 	}
 	words = append(words, &s.channel)
-	if c.usual != nil {
-		words = append(words, &c.usual, &c.rest)
+	if c.told != nil {
+		words = append(words, &c.told)
 	}
 	return redis.NewCmd(ctx, append(append(words, c.args...), &runWord{s.server})...)
 }

@@ -106,28 +106,27 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 		opens = d.OpensAt.UnixMilli()
 	}
 	all := make(packed, 0, 512).
-		flag(usual).text(d.ID).text(subject).text(strconv.FormatInt(d.Units, 10)).
-		number(min(d.Capacity, maxUnits)).number(int64(d.MaxInflight)).
-		millis(lifetime(d.Retain, d.HoldTTL, d.Lease)).millis(d.Lease).millis(d.HoldTTL).number(opens).
-		flag(d.KeepUnknown).text(s.encodeText(subjectPlace(slot.State, d.ID), d.Subject)).
-		flag(keyed).text(key).text(encodeFingerprint(d.Fingerprint), "|", n.scope(d.Scope)).
-		flag(d.BareReplay).text(millis(max(d.KeyTTL, d.Lease))).
-		millis(repeats(d)).
-		flag(d.Charged)
+		flag(usual).text(d.ID).text("h:", d.ID).text("t:", d.ID).text("u:", subject).
+		number(d.Units).number(min(d.Capacity, maxUnits)).number(opens).flag(keyed).flag(d.KeepUnknown).millis(repeats(d))
 	if subjectLimit != none || clientLimit != none || slotLimit != none {
-		all = all.
-			limit(d.SubjectLimit, subjectLimit != none).
-			limit(d.ClientLimit, clientLimit != none).
+		all = all.list(6).
+			limit(d.SubjectLimit, subjectLimit != none && !d.Charged).
+			limit(d.ClientLimit, clientLimit != none && !d.Charged).
 			limit(d.SlotLimit, slotLimit != none)
+	} else {
+		all = all.none()
 	}
-	usuals := len(all)
 	all = all.
+		text(encodeFingerprint(d.Fingerprint), "|", n.scope(d.Scope)).flag(d.BareReplay).
+		text(subject).text(strconv.FormatInt(d.Units, 10)).text(key).text(millis(max(d.KeyTTL, d.Lease))).
+		text(s.encodeText(subjectPlace(slot.State, d.ID), d.Subject)).number(int64(d.MaxInflight)).
+		millis(lifetime(d.Retain, d.HoldTTL, d.Lease)).millis(d.Lease).millis(d.HoldTTL).
 		flag(gated).text(d.Slot).flag(d.OnePerSubject).number(d.MaxPerSubject).flag(d.Line).
 		millis(d.KeyTTL).flag(d.RetryUnknown).millis(d.Wait).flag(d.Await != "").number(int64(d.Action)).
 		text(d.Target).flag(d.Unreferenced).text(strconv.Itoa(int(d.Truth))).millis(d.Hot).millis(d.Refresh).
 		flag(d.Blind).text(part.under).
 		flag(part.subjectFull).flag(part.onlyLook)
-	return &call{op: "decide", script: luascripts.Decide, usual: all[:usuals], rest: all[usuals:],
+	return &call{op: "decide", script: luascripts.Decide, told: all,
 		keys: s.needed(slot.before(tombstone, callTombstone, record, slot.looks,
 			poolSubject, slotLimit, subjectLimit, clientLimit, awaited, targetTombstone))}
 }

@@ -52,6 +52,12 @@ func (p packed) flag(b bool) packed {
 	return append(p, 0xc2)
 }
 
+// none is nil in Lua.
+func (p packed) none() packed { return append(p, 0xc0) }
+
+// list begins a table of n values, fewer than 16, which follow.
+func (p packed) list(n int) packed { return append(p, 0x90|byte(n)) }
+
 // millis rounds up, so that what is short does not become nothing.
 func (p packed) millis(d time.Duration) packed { return p.number(inMillis(d)) }
 

@@ -77,21 +77,24 @@ func (s *Store) encodeSettle(n *names, t *store.Settle, subject, key string) *ca
 	}
 	usual := gated && t.Outcome == rules.Booked && t.Hold == t.ID && t.Action == store.Book && t.Truth == store.NoTruth &&
 		t.MaxPerSubject == 0 && !t.Probe && t.PendingTTL == 0 && (t.Keep || !keyed) && !s.sharded()
+	units := min(t.Units, maxUnits)
 	all := make(packed, 0, 512).
-		flag(usual).text(t.ID).text(subject).text(strconv.FormatInt(min(t.Units, maxUnits), 10)).
+		flag(usual).text(t.ID).text("h:", t.Hold).text("f:", t.Hold).text("u:", subject).
+		text(subject).number(units).text(strconv.FormatInt(units, 10)).
 		millis(lifetime(t.Retain, max(t.HoldTTL, t.PendingTTL), 0)).
 		flag(keyed).text(key).text("|", encodeFingerprint(t.Fingerprint), "|", n.scope(t.Scope), "|", t.ID, "|", t.ID, "||").
 		text(millis(t.KeyTTL))
 	if calledBy != "" {
 		all = all.text(calledBy).text(t.Hold, "|", t.Slot)
+	} else {
+		all = all.none().none()
 	}
-	usuals := len(all)
 	all = all.
 		text(t.Outcome.String()).flag(gated).text(t.Hold).text(t.Slot).number(min(t.Capacity, maxUnits)).
 		millis(t.HoldTTL).number(t.MaxPerSubject).flag(t.KeepUnknown).number(t.ReleaseSeq).flag(t.Probe).
 		text(s.encodeText(subjectPlace(slot.State, t.Hold), t.Subject)).flag(t.Keep).number(int64(t.Action)).
 		text(strconv.Itoa(int(t.Truth))).millis(t.PendingTTL)
-	return &call{op: "settle", script: luascripts.Settle, usual: all[:usuals], rest: all[usuals:], args: []any{s.sealAnswer(record, t.Answer)},
+	return &call{op: "settle", script: luascripts.Settle, told: all, args: []any{s.sealAnswer(record, t.Answer)},
 		keys: s.needed(slot.before(attemptTombstone, record, answer, slot.looks, holdTombstone, poolSubject, reference))}
 }
 

@@ -13,60 +13,67 @@ local function check_schema(v, key)
       ' of the stored form, this gate reads up to ' .. (1) .. '; update this gate' })
   end
 end
-local function trim_attempts(due, now)
-  redis.call('ZREMRANGEBYSCORE', due, '(' .. int((7000000000000000)), int((7000000000000000) + now))
+local function usual_replay(record, asked, now, rel, left)
+  local _, proof, bare = cmsgpack.unpack_limit(ARGV[4], 2, asked)
+  local expires, at = string.match(record, ('^1|done|%d+|(%d+)|%d+()'))
+  local same = '|' .. proof .. '|'
+  if not at or string.find(record, same, at, true) ~= at or not bare and string.sub(proof, -1) == '|' or tonumber(expires) <= now then
+    return
+  end
+  local answer = string.match(record, '^[^|]*|[^|]*|[^|]*|()', at + #same)
+  return string.format('replay||0|0|%d||1|0|0|%d|||', rel, math.max(0, left)) .. string.sub(record, answer)
 end
 local function decide_usual(look, charge)
-  local usual, id, subject, units, capacity, room, retain, lease, hold_ttl, opens, keep_unknown, text, keyed, key, proof, bare, ttl,
-    repeats, charged, subject_interval, subject_burst, client_interval, client_burst, slot_interval, slot_burst = cmsgpack.unpack(ARGV[4])
+  local asked, usual, id, hold_field, adopted_field, subject_field, taken, capacity, opens, keyed, keep_unknown, repeats, limits =
+    cmsgpack.unpack_limit(ARGV[4], 12, 0)
   if not usual or ARGV[2] == '1' then return end
-  if subject_interval and not look then return nil, true end
+  if limits and not look then return nil, true end
   local now, us = clock(ARGV[1])
   local call, format = redis.call, string.format
-  local hold_field, subject_field = 'h:' .. id, 'u:' .. subject
-  local slot = call('HMGET', KEYS[1], 's', 'r', hold_field, 't:' .. id, subject_field)
+  local slot = call('HMGET', KEYS[1], 's', 'r', hold_field, adopted_field, subject_field)
   local state, run = slot[1], slot[2]
-  if not state or slot[3] or slot[4] or slot[5] or #state ~= (146) or string.sub(state, 1, 2) ~= '1|'
-    or not run or string.find(ARGV[#ARGV], run .. '|', 1, true) ~= 1 then return end
+  if not state or slot[3] or slot[4] or #state ~= (146) or string.find(state, '1|', 1, true) ~= 1
+    or not run or string.find(ARGV[5], run .. '|', 1, true) ~= 1 then return end
   local exp, conf, held, adm, ver, first, keyed_till, quiet, ref, rel, qw, idx, keep, grave, own, own_opens, closed, odd =
     struct.unpack(('<dddddddddddddddddd'), state, 3)
   if own ~= (-2) then capacity = own end
   if own_opens ~= (-2) then opens = own_opens end
-  if odd == 1 or closed == 1 or opens > now or tonumber(units) > capacity or exp <= now or first ~= 0 and first <= now then return end
+  if odd == 1 or closed == 1 or opens > now or taken > capacity or exp <= now or first ~= 0 and first <= now then return end
   if grave > now then
     local graves = call('MGET', KEYS[6], KEYS[7])
     if graves[1] or graves[2] then return end
   end
-  local left, taken = capacity - conf - held, tonumber(units)
-  local record = keyed and call('GET', KEYS[8])
-  if record then
-    local expires, at = string.match(record, ('^1|done|%d+|(%d+)|%d+()'))
-    local same = '|' .. proof .. '|'
-    if not at or string.find(record, same, at, true) ~= at or not bare and string.sub(proof, -1) == '|' or tonumber(expires) <= now then
-      return
-    end
-    local answer = string.match(record, '^[^|]*|[^|]*|[^|]*|()', at + #same)
-    return format('replay||0|0|%d||1|0|0|%d|||', rel, math.max(0, left)) .. string.sub(record, answer)
+  local left = capacity - conf - held
+  if keyed and (slot[5] or taken > left) then
+    local record = call('GET', KEYS[8])
+    if record then return usual_replay(record, asked, now, rel, left) end
   end
+  if slot[5] then return end
   local by_subject, by_client, of_slot
-  if look and not charged then
-    by_subject = look('subject', KEYS[12], subject_interval, subject_burst, us, id)
-    by_client = look('client', KEYS[13], client_interval, client_burst, us, id)
+  if look then
+    by_subject = look('subject', KEYS[12], limits, 1, us, id)
+    by_client = look('client', KEYS[13], limits, 3, us, id)
     if by_subject and not by_subject.passes or by_client and not by_client.passes then return end
   end
   if taken > left then
     if repeats > 0 and left <= 0 and call('HLEN', KEYS[1]) <= (3) * (512) then return end
     local lapses = 0
     if not keep_unknown and held > 0 and conf + taken <= capacity then
-      local next = call('ZRANGEBYSCORE', KEYS[2], format('%d', now), '(' .. int((3000000000000000)), 'WITHSCORES', 'LIMIT', 0, 1)
+      local next = call('ZRANGEBYSCORE', KEYS[2], format('%d', now), ('(3000000000000000'), 'WITHSCORES', 'LIMIT', 0, 1)
       if next[2] then lapses = math.max(1, next[2] - now) end
     end
-    local limits = look and charge(us, id, by_subject, by_client) or ''
-    return format('sold_out||0|0|%d||0|%d|0|%d||', rel, lapses, math.max(0, left)) .. limits .. '|'
+    if look then
+      return format('sold_out||0|0|%d||0|%d|0|%d||', rel, lapses, math.max(0, left)) .. charge(us, id, by_subject, by_client) .. '|'
+    elseif rel == 0 and lapses == 0 and left <= 0 then
+      return 'sold_out||0|0|0||0|0|0|0|||'
+    end
+    return format('sold_out||0|0|%d||0|%d|0|%d|||', rel, lapses, math.max(0, left))
   end
-  if look then of_slot = look('slot', KEYS[11], slot_interval, slot_burst, us, id) end
+  if look then of_slot = look('slot', KEYS[11], limits, 5, us, id) end
   if of_slot and not of_slot.passes then return end
-  if room > 0 and call('ZCOUNT', KEYS[2], '(' .. int((7000000000000000) + now), '+inf') >= room then return end
+  local _, proof, _, subject, units, key, ttl, text, room, retain, lease, hold_ttl = cmsgpack.unpack_limit(ARGV[4], 11, asked)
+  local stamp = format('%d', now)
+  if room > 0 and call('ZCOUNT', KEYS[2], '(' .. ('700') .. stamp, '+inf') >= room then return end
   local remembered = now + retain
   if adm == 0 or keep < remembered or now - idx >= (3600000) then return end
   if quiet <= now then
@@ -74,13 +81,20 @@ local function decide_usual(look, charge)
     quiet = now + (1000)
   end
   local expires = now + hold_ttl
-  local stamp, lapses, awaited = format('%d', now), format('%d', expires), format('%d', now + lease)
+  local lapses, awaited = format('%d', expires), format('%d', now + lease)
   ver = ver + 1
   if first == 0 or expires < first then first = expires end
-  if keyed then keyed_till = math.max(keyed_till, now + ttl + (30000)) end
+  if keyed then
+    local key_till = now + ttl
+    local record = '1|running|' .. awaited .. '|' .. format('%d', key_till) .. '|0|' .. proof .. '|' .. id .. '|' .. id .. '||'
+    if not call('SET', KEYS[8], record, 'NX', 'PX', ttl) then
+      return usual_replay(call('GET', KEYS[8]) or '', asked, now, rel, left)
+    end
+    keyed_till = math.max(keyed_till, key_till + (30000))
+  end
   call('ZADD', KEYS[2], lapses, id, ('700') .. awaited, '@' .. id)
-  if ver % (16) == 0 then trim_attempts(KEYS[2], now) end
-  call('XADD', KEYS[3], 'MAXLEN', '~', '1000', '*', 'e', stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '||held|decide')
+  if ver % (16) == 0 then call('ZREMRANGEBYSCORE', KEYS[2], ('(7000000000000000'), ('700') .. stamp) end
+  call('XADD', KEYS[3], 'MAXLEN', '~', ('1000'), '*', 'e', stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '||held|decide')
   local s = '1|' .. struct.pack(('<dddddddd'), remembered, conf, held + taken, adm + taken, ver, first, keyed_till, quiet)
     .. string.sub(state, (67))
   local h = 'held|' .. key .. '|' .. lapses .. '|0|:' .. awaited .. ':' .. (rel == 0 and '0' or format('%d', rel)) .. '|' .. units
@@ -90,13 +104,10 @@ local function decide_usual(look, charge)
   else
     call('HSET', KEYS[1], 's', s, hold_field, h)
   end
-  if keyed then
-    call('SET', KEYS[8], '1|running|' .. awaited .. format('|%d|0|', now + ttl) .. proof .. '|' .. id .. '|' .. id .. '||', 'PX', ttl)
-  end
-  local limits = look and charge(us, id, by_subject, by_client, of_slot) or ''
-  return 'admitted|' .. id .. format('|0|0|%d||0|0|0|%d||', rel, left - taken) .. limits .. '|'
+  local limited = look and charge(us, id, by_subject, by_client, of_slot) or ''
+  return 'admitted|' .. id .. format('|0|0|%d||0|0|0|%d||', rel, left - taken) .. limited .. '|'
 end
-local decided, limited = decide_usual()
+local decided, has_limits = decide_usual()
 if decided then return decided end
 local function limit_stand(state, us)
   local limit = state.limit
@@ -133,9 +144,9 @@ end
 local function limit_text(state)
   return state.limit.name .. ':' .. int(state.remaining) .. ':' .. int(state.reset)
 end
-local function usual_limit(name, key, interval, burst, us, id)
-  if interval == 0 then return nil end
-  return limit_look({ name = name, key = key, interval = interval, burst = burst }, us, id, false)
+local function usual_limit(name, key, limits, at, us, id)
+  if limits[at] == 0 then return nil end
+  return limit_look({ name = name, key = key, interval = limits[at], burst = limits[at + 1] }, us, id, false)
 end
 local function usual_charge(us, id, one, two, three)
   local limits = ''
@@ -145,7 +156,7 @@ local function usual_charge(us, id, one, two, three)
   end
   return limits
 end
-if limited then
+if has_limits then
   decided = decide_usual(usual_limit, usual_charge)
   if decided then return decided end
 end
@@ -644,7 +655,7 @@ local function slot_lapse(s, keep_unknown)
     end
   end
   if not more then
-    local next = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(s.now), '(' .. int((3000000000000000)), 'WITHSCORES', 'LIMIT', 0, 1)
+    local next = redis.call('ZRANGEBYSCORE', s.k.due, '(' .. int(s.now), ('(3000000000000000'), 'WITHSCORES', 'LIMIT', 0, 1)
     s.first, s.noted = tonumber(next[2] or 0), true
   end
   return lapsed
@@ -667,10 +678,10 @@ end
 local function outbox_add(outbox, name, entry, id)
   local t, h, s, u, f, o, c = string.match(entry, '^(%d+)|([^|]*)|([^|]*)|(%d+)|(%a*)|(%a+)|(.*)$')
   if id then
-    return redis.call('XADD', outbox, 'NOMKSTREAM', 'MAXLEN', '~', (100000), '*',
+    return redis.call('XADD', outbox, 'NOMKSTREAM', 'MAXLEN', '~', ('100000'), '*',
       'l', id, 'n', name, 't', t, 'h', h, 's', s, 'u', u, 'f', f, 'o', o, 'c', c)
   end
-  return redis.call('XADD', outbox, 'NOMKSTREAM', 'MAXLEN', '~', (100000), '*',
+  return redis.call('XADD', outbox, 'NOMKSTREAM', 'MAXLEN', '~', ('100000'), '*',
     'n', name, 't', t, 'h', h, 's', s, 'u', u, 'f', f, 'o', o, 'c', c)
 end
 local function slot_hold_score(s, h)
@@ -748,7 +759,7 @@ local function slot_save_truth(s, us, retain, set)
 end
 local function slot_write_entries(s)
   if #s.entries == 0 then return end
-  local length = s.k.outbox and (1000) or (20000)
+  local length = s.k.outbox and ('1000') or ('20000')
   for _, entry in ipairs(s.entries) do redis.call('XADD', s.k.log, 'MAXLEN', '~', length, '*', 'e', entry) end
   if not s.k.outbox or s.quiet > s.now then return end
   for _, entry in ipairs(s.entries) do s.heard = outbox_add(s.k.outbox, s.k.name, entry) end
@@ -827,7 +838,9 @@ local function slot_save(s, us, retain)
   end
   redis.call('HSET', s.k.hash, 's', slot_pack_state(s), unpack(set))
   if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
-  if changed and s.ver % (16) == 0 then trim_attempts(s.k.due, s.now) end
+  if changed and s.ver % (16) == 0 then
+    redis.call('ZREMRANGEBYSCORE', s.k.due, ('(7000000000000000'), int((7000000000000000) + s.now))
+  end
   if s.keeps then
     redis.call('PEXPIRE', s.k.hash, int(s.keeps))
     redis.call('PEXPIRE', s.k.due, int(s.keeps))
@@ -1063,7 +1076,7 @@ local function decide_subject(d, r, s)
 end
 local function next_lapse(d, s, capacity)
   if d.truth == ('2') or d.keep_unknown or s.held == 0 or s.conf + d.units > capacity then return 0 end
-  local first = redis.call('ZRANGEBYSCORE', s.k.due, int(s.now), '(' .. int((3000000000000000)),
+  local first = redis.call('ZRANGEBYSCORE', s.k.due, int(s.now), ('(3000000000000000'),
     'WITHSCORES', 'LIMIT', 0, 1)
   return first[2] and math.max(1, tonumber(first[2]) - s.now) or 0
 end
@@ -1233,17 +1246,20 @@ local function cancel_admit(d, r, s)
 end
 local now, us = clock(ARGV[1])
 local resent = ARGV[2] == '1'
-local d, keyed, charged, by_subject, by_client, of_slot = { pool_subject = key_here(KEYS[10]), target_grave = KEYS[15] }, false, false, {}, {}, {}
-local _, proof
-_, d.id, d.subject, d.units, d.capacity, d.max_inflight, d.retain, d.lease, d.hold_ttl, d.opens, d.keep_unknown, d.text,
-  keyed, d.key, proof, d.bare, _, d.repeats, charged, by_subject.interval, by_subject.burst,
-  by_client.interval, by_client.burst, of_slot.interval, of_slot.burst = cmsgpack.unpack(ARGV[4])
-local gated, name, awaits, action, subject_is_full, only_looks
-gated, name, d.one_per_subject, d.max_per_subject, d.line, d.key_ttl, d.retry_unknown, d.wait, awaits, action, d.target, d.unreferenced,
-  d.truth, d.hot, d.refresh, d.blind, d.under, subject_is_full, only_looks = cmsgpack.unpack(ARGV[5])
-d.units = tonumber(d.units)
-d.fingerprint, d.scope = string.match(proof, '^([^|]*)|(.*)$')
-d.books, d.confirms = action == 0, action == 2
+local _, id, _, _, _, units, capacity, opens, keyed, keep_unknown, repeats, limits,
+  proof, bare, subject, _, key, _, text, max_inflight, retain, lease, hold_ttl,
+  gated, name, one_per_subject, max_per_subject, line, key_ttl, retry_unknown, wait, awaits, action, target, unreferenced, truth,
+  hot, refresh, blind, under_hold, subject_is_full, only_looks = cmsgpack.unpack(ARGV[4])
+local fingerprint, scope = string.match(proof, '^([^|]*)|(.*)$')
+local d = {
+  id = id, lease = lease, units = units, capacity = capacity, hold_ttl = hold_ttl, retain = retain,
+  one_per_subject = one_per_subject, max_per_subject = max_per_subject, max_inflight = max_inflight,
+  keep_unknown = keep_unknown, opens = opens, line = line, subject = subject, text = text,
+  pool_subject = key_here(KEYS[10]), target_grave = KEYS[15],
+  key_ttl = key_ttl, scope = scope, bare = bare, fingerprint = fingerprint, retry_unknown = retry_unknown, wait = wait,
+  books = action == 0, confirms = action == 2, target = target, unreferenced = unreferenced,
+  truth = truth, hot = hot, refresh = refresh, blind = blind, key = key, repeats = repeats, under = under_hold,
+}
 local r = { hold = '', owner = '', answer = '', holders = '', retry = 0, lapsed = 0, limits = {} }
 local rec, s
 local function bool(b) return b and '1' or '0' end
@@ -1298,10 +1314,9 @@ local function before()
   end
   return false
 end
-local function limited(name, key, limit, verdict)
-  if (limit.interval or 0) == 0 then return false end
-  limit.name, limit.key = name, key
-  local state = limit_look(limit, us, d.id, resent)
+local function limited(name, key, at, verdict)
+  if not limits or limits[at] == 0 then return false end
+  local state = limit_look({ name = name, key = key, interval = limits[at], burst = limits[at + 1] }, us, d.id, resent)
   r.limits[#r.limits + 1] = state
   if not state.passes then
     r.verdict, r.retry = verdict, state.retry
@@ -1339,14 +1354,11 @@ local function look()
   if gated and d.books then r.lapsed = slot_lapse(s, d.keep_unknown) end
   if keyed and decide_key(d, r, rec) then return true end
   if gated and under() then return true end
-  if not charged then
-    if limited('subject', KEYS[12], by_subject, 'limited_subject') then return true end
-    if limited('client', KEYS[13], by_client, 'limited_client') then return true end
-  end
+  if limited('subject', KEYS[12], 1, 'limited_subject') or limited('client', KEYS[13], 3, 'limited_client') then return true end
   if not gated then return false end
   if not d.books then return decide_cancel(d, r, s) end
   return decide_subject(d, r, s) or subject_full() or decide_units(d, r, s)
-    or limited('slot', KEYS[11], of_slot, 'limited_slot') or decide_room(d, r, s)
+    or limited('slot', KEYS[11], 5, 'limited_slot') or decide_room(d, r, s)
 end
 if before() then return answer() end
 if not look() then

@@ -13,20 +13,16 @@ local function check_schema(v, key)
       ' of the stored form, this gate reads up to ' .. (1) .. '; update this gate' })
   end
 end
-local function trim_attempts(due, now)
-  redis.call('ZREMRANGEBYSCORE', due, '(' .. int((7000000000000000)), int((7000000000000000) + now))
-end
 local function settle_usual()
-  local usual, id, subject, units, retain, keyed, key, owned, key_ttl, reference, refers = cmsgpack.unpack(ARGV[4])
+  local _, usual, id, hold_field, note_field, subject_field, subject, taken, units, retain, keyed, key, owned, key_ttl, reference, refers =
+    cmsgpack.unpack_limit(ARGV[4], 15, 0)
   if not usual then return end
   local now = clock(ARGV[1])
   local call, format = redis.call, string.format
-  local hold_field, note_field, subject_field = 'h:' .. id, 'f:' .. id, 'u:' .. subject
   local slot = call('HMGET', KEYS[1], 's', hold_field, note_field, subject_field)
   local state, hold = slot[1], slot[2]
-  if not hold or slot[3] or subject ~= '' and slot[4] ~= '0|' .. id .. '|' or #state ~= (146) or string.sub(state, 1, 2) ~= '1|' then
-    return
-  end
+  if not state or not hold or slot[3] or subject ~= '' and slot[4] ~= '0|' .. id .. '|'
+    or #state ~= (146) or string.find(state, '1|', 1, true) ~= 1 then return end
   local begins = 'held|' .. key .. '|'
   local rest = string.find(hold, begins, 1, true) == 1 and string.match(hold, ('^%d+|0|:%d+:%d+()|'), #begins + 1)
   if not rest or string.find(hold, '|' .. units .. '|' .. subject .. '|', rest, true) ~= rest then return end
@@ -50,11 +46,11 @@ local function settle_usual()
   local stamp = format('%d', now)
   ver = ver + 1
   call('ZADD', KEYS[2], ('400') .. stamp, id, ('7000000000000001'), '@' .. id)
-  if ver % (16) == 0 then trim_attempts(KEYS[2], now) end
+  if ver % (16) == 0 then call('ZREMRANGEBYSCORE', KEYS[2], ('(7000000000000000'), ('700') .. stamp) end
   call('XADD', KEYS[3], 'MAXLEN', '~', ('1000'), '*', 'e',
     stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '|held|confirmed|booked')
   if keyed then keyed_till = math.max(keyed_till, key_till + (30000)) end
-  local s = '1|' .. struct.pack(('<dddddddd'), remembered, conf + units, held - units, adm, ver, first, keyed_till, quiet)
+  local s = '1|' .. struct.pack(('<dddddddd'), remembered, conf + taken, held - taken, adm, ver, first, keyed_till, quiet)
     .. string.sub(state, (67))
   local h = 'confirmed|' .. key .. '|0|0|' .. string.sub(hold, rest)
   if subject ~= '' then
@@ -67,7 +63,7 @@ local function settle_usual()
     call('SET', KEYS[12], refers, 'PX', format('%d', retain))
   end
   if keyed then
-    call('SET', KEYS[7], '1|done' .. leases .. format('%d|', key_till) .. waits .. owned .. ARGV[6], 'PX', key_ttl)
+    call('SET', KEYS[7], '1|done' .. leases .. format('%d|', key_till) .. waits .. owned .. ARGV[5], 'PX', key_ttl)
   end
   return '1|confirmed|0|0|0'
 end
@@ -649,7 +645,9 @@ local function slot_save(s, us, retain)
   end
   redis.call('HSET', s.k.hash, 's', slot_pack_state(s), unpack(set))
   if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
-  if changed and s.ver % (16) == 0 then trim_attempts(s.k.due, s.now) end
+  if changed and s.ver % (16) == 0 then
+    redis.call('ZREMRANGEBYSCORE', s.k.due, ('(7000000000000000'), int((7000000000000000) + s.now))
+  end
   if s.keeps then
     redis.call('PEXPIRE', s.k.hash, int(s.keeps))
     redis.call('PEXPIRE', s.k.due, int(s.keeps))
@@ -956,22 +954,22 @@ local function settle_key(d, r, rec, answer_key, gated, apart)
   if not unknown and (apart and not stays or not gated) then finish(d.attempt_grave, '', rec.now) end
 end
 local now, us = clock(ARGV[1])
-local _, id, subject, units, retain, keyed, key, owned, key_ttl, reference = cmsgpack.unpack(ARGV[4])
-local outcome, gated, hold, name, capacity, hold_ttl, max_per_subject, keep_unknown, seen, probe, text, keep, action, truth,
-  pending_ttl = cmsgpack.unpack(ARGV[5])
+local _, id, hold_field, note_field, subject_field, subject, units, _, retain, keyed, key, owned, key_ttl, reference, _,
+  outcome, gated, hold, name, capacity, hold_ttl, max_per_subject, keep_unknown, seen, probe, text, keep, action, truth,
+  pending_ttl = cmsgpack.unpack(ARGV[4])
 local fingerprint, scope = string.match(owned, '^|([^|]*)|([^|]*)|')
 local d = {
-  id = id, outcome = outcome, hold = hold, units = tonumber(units), capacity = capacity, hold_ttl = hold_ttl, retain = retain,
+  id = id, outcome = outcome, hold = hold, units = units, capacity = capacity, hold_ttl = hold_ttl, retain = retain,
   max_per_subject = max_per_subject, keep_unknown = keep_unknown, seen = seen, probe = probe, subject = subject, text = text,
   scope = scope, fingerprint = fingerprint, attempt_grave = KEYS[6], hold_grave = hold == id and KEYS[6] or KEYS[10],
   pool_subject = key_here(KEYS[11]), reference_key = key_here(KEYS[12]),
-  key_ttl = tonumber(key_ttl), keep = keep, answer = ARGV[6], channel = ARGV[3],
+  key_ttl = tonumber(key_ttl), keep = keep, answer = ARGV[5], channel = ARGV[3],
   books = action == 0, confirms = action == 2, truth = truth, pending_ttl = pending_ttl, reference = reference or '', key = key,
 }
 local r = { applied = false, state = '', late = false, oversold = 0, look = false }
 local s
 if gated then
-  s = slot_load(slot_keys(name, KEYS[9]), now, d.truth, { 'h:' .. d.hold, 'f:' .. d.hold, 'u:' .. d.subject })
+  s = slot_load(slot_keys(name, KEYS[9]), now, d.truth, { hold_field, note_field, subject_field })
   if d.books then
     settle_slot(d, r, s)
   else
