@@ -13,11 +13,11 @@
 -- ARGV  1 clock ahead, ms  2 resent 0|1  3 channel of notices
 --       4 as MessagePack, one value after the other; times in ms, what is asked with "?"
 --         true or false, numbers in "" as text:
---         usual? (decide_usual.lua may look at it)  id  h:id  t:id  u:subject hash
---         units  capacity, -1 learned  opens at  keyed?  keep_unknown?
---         a sold_out is repeated by its gate for so long
+--         usual? (decide_usual.lua may look at it)
 --         nil, or a table of interval in µs (0 none, or charged before) and burst of the
 --         limits of subject, client and slot
+--         id  h:id  t:id  u:subject hash  units  capacity, -1 learned  opens at  keyed?
+--         keep_unknown?  a sold_out is repeated by its gate for so long
 --         then what an admit or a replay asks for
 --         fingerprint|scope hash  bare replay?  subject hash  "units"
 --         key's short hash, "" none  "key ttl, but no less than lease"  subject text
@@ -40,7 +40,7 @@
 
 local now, us = clock(ARGV[1])
 local resent = ARGV[2] == '1'
-local _, id, _, _, _, units, capacity, opens, keyed, keep_unknown, repeats, limits,
+local _, limits, id, _, _, _, units, capacity, opens, keyed, keep_unknown, repeats,
   proof, bare, subject, _, key, _, text, max_inflight, retain, lease, hold_ttl,
   gated, name, one_per_subject, max_per_subject, line, key_ttl, retry_unknown, wait, awaits, action, target, unreferenced, truth,
   hot, refresh, blind, under_hold, subject_is_full, only_looks = cmsgpack.unpack(ARGV[4])

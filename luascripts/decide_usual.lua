@@ -7,6 +7,7 @@
 -- several texts is made once, what the gate knows as text stays text, and what only an admit
 -- asks for is not read before.
 
+local PACKED_NIL = 192
 local KEY_DONE = '^1|done|%d+|(%d+)|%d+()'
 
 -- A key that is done is answered from its record: nil where it is not, or not for this caller.
@@ -25,10 +26,10 @@ end
 -- look and charge see to the limits (decide_limited.lua). Without them a call that has any is
 -- not decided, and the second value is true.
 local function decide_usual(look, charge)
-  local asked, usual, id, hold_field, adopted_field, subject_field, taken, capacity, opens, keyed, keep_unknown, repeats, limits =
+  if not look and string.byte(ARGV[4], 2) ~= PACKED_NIL then return nil, true end
+  local asked, usual, limits, id, hold_field, adopted_field, subject_field, taken, capacity, opens, keyed, keep_unknown, repeats =
     cmsgpack.unpack_limit(ARGV[4], 12, 0)
   if not usual or ARGV[2] == '1' then return end
-  if limits and not look then return nil, true end
   local now, us = clock(ARGV[1])
   local call, format = redis.call, string.format
 
@@ -55,9 +56,8 @@ local function decide_usual(look, charge)
 
   local by_subject, by_client, of_slot
   if look then
-    by_subject = look('subject', KEYS[12], limits, 1, us, id)
-    by_client = look('client', KEYS[13], limits, 3, us, id)
-    if by_subject and not by_subject.passes or by_client and not by_client.passes then return end
+    by_subject, by_client = look(KEYS[12], limits, 1, us), look(KEYS[13], limits, 3, us)
+    if by_subject == false or by_client == false then return end
   end
   if taken > left then
     if repeats > 0 and left <= 0 and call('HLEN', KEYS[1]) <= FIELDS_OF_A_HOLDER * MAX_HOLDERS then return end
@@ -67,16 +67,16 @@ local function decide_usual(look, charge)
       if next[2] then lapses = math.max(1, next[2] - now) end
     end
     if look then
-      return format('sold_out||0|0|%d||0|%d|0|%d||', rel, lapses, math.max(0, left)) .. charge(us, id, by_subject, by_client) .. '|'
+      return format('sold_out||0|0|%d||0|%d|0|%d||', rel, lapses, math.max(0, left)) .. charge(limits, us, id, by_subject, by_client) .. '|'
     elseif rel == 0 and lapses == 0 and left <= 0 then
       return 'sold_out||0|0|0||0|0|0|0|||'
     end
     return format('sold_out||0|0|%d||0|%d|0|%d|||', rel, lapses, math.max(0, left))
   end
-  if look then of_slot = look('slot', KEYS[11], limits, 5, us, id) end
-  if of_slot and not of_slot.passes then return end
+  if look then of_slot = look(KEYS[11], limits, 5, us) end
+  if of_slot == false then return end
   local _, proof, _, subject, units, key, ttl, text, room, retain, lease, hold_ttl = cmsgpack.unpack_limit(ARGV[4], 11, asked)
-  local stamp = format('%d', now)
+  local stamp, seen = format('%d', now), rel == 0 and '0' or format('%d', rel)
   if room > 0 and call('ZCOUNT', KEYS[2], '(' .. AWAITED_TILL .. stamp, '+inf') >= room then return end
   local remembered = now + retain
   if adm == 0 or keep < remembered or now - idx >= INDEX_TOUCH then return end
@@ -103,15 +103,15 @@ local function decide_usual(look, charge)
   call('XADD', KEYS[3], 'MAXLEN', '~', LEDGER_LENGTH, '*', 'e', stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '||held|decide')
   local s = '1|' .. struct.pack(SLOT_HEAD, remembered, conf, held + taken, adm + taken, ver, first, keyed_till, quiet)
     .. string.sub(state, SLOT_TAIL)
-  local h = 'held|' .. key .. '|' .. lapses .. '|0|:' .. awaited .. ':' .. (rel == 0 and '0' or format('%d', rel)) .. '|' .. units
+  local h = 'held|' .. key .. '|' .. lapses .. '|0|:' .. awaited .. ':' .. seen .. '|' .. units
     .. '|' .. subject .. '|' .. stamp .. '|' .. proof .. '|' .. text
   if subject ~= '' then
     call('HSET', KEYS[1], 's', s, hold_field, h, subject_field, '0|' .. id .. '|')
   else
     call('HSET', KEYS[1], 's', s, hold_field, h)
   end
-  local limited = look and charge(us, id, by_subject, by_client, of_slot) or ''
-  return 'admitted|' .. id .. format('|0|0|%d||0|0|0|%d||', rel, left - taken) .. limited .. '|'
+  local limited = look and charge(limits, us, id, by_subject, by_client, of_slot) or ''
+  return 'admitted|' .. id .. '|0|0|' .. seen .. '||0|0|0|' .. format('%d', left - taken) .. '||' .. limited .. '|'
 end
 
 local decided, has_limits = decide_usual()

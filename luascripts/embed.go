@@ -33,7 +33,7 @@ var (
 		"pool_index", "pool_looks", "pool_outbox", "slot_save", "full"}
 	// The usual case comes before the functions of all others: Redis makes these anew for
 	// each call that gets to them.
-	decideParts = slices.Insert(slices.Clone(slotParts), 1, "decide_usual", "limit", "decide_limited")
+	decideParts = slices.Insert(slices.Clone(slotParts), 1, "decide_usual", "decide_limited")
 	settleParts = slices.Insert(slices.Clone(slotParts), 1, "settle_usual")
 	leaderParts = []string{"clock", "bounds", "finished"}
 	keyParts    = []string{"clock", "bounds", "finished", "key"}
@@ -41,7 +41,7 @@ var (
 
 // The scripts. Their contracts stand at the head of the entry files.
 var (
-	Decide      = assemble("decide", decideParts, "key", "decide_key", "decide_adopt", "pool_subject", "decide_slot", "decide_cancel")
+	Decide      = assemble("decide", decideParts, "key", "decide_key", "decide_adopt", "limit", "pool_subject", "decide_slot", "decide_cancel")
 	Settle      = assemble("settle", settleParts, "key", "settle_slot", "settle_cancel", "settle_key")
 	SlotRead    = assemble("slot_read", slotParts, "slot_view")
 	SlotChange  = assemble("slot_change", slotParts, "slot_view")

@@ -105,9 +105,7 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 	if !d.OpensAt.IsZero() {
 		opens = d.OpensAt.UnixMilli()
 	}
-	all := make(packed, 0, 512).
-		flag(usual).text(d.ID).text("h:", d.ID).text("t:", d.ID).text("u:", subject).
-		number(d.Units).number(min(d.Capacity, maxUnits)).number(opens).flag(keyed).flag(d.KeepUnknown).millis(repeats(d))
+	all := make(packed, 0, 512).flag(usual)
 	if subjectLimit != none || clientLimit != none || slotLimit != none {
 		all = all.list(6).
 			limit(d.SubjectLimit, subjectLimit != none && !d.Charged).
@@ -117,6 +115,8 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 		all = all.none()
 	}
 	all = all.
+		text(d.ID).text("h:", d.ID).text("t:", d.ID).text("u:", subject).
+		number(d.Units).number(min(d.Capacity, maxUnits)).number(opens).flag(keyed).flag(d.KeepUnknown).millis(repeats(d)).
 		text(encodeFingerprint(d.Fingerprint), "|", n.scope(d.Scope)).flag(d.BareReplay).
 		text(subject).text(strconv.FormatInt(d.Units, 10)).text(key).text(millis(max(d.KeyTTL, d.Lease))).
 		text(s.encodeText(subjectPlace(slot.State, d.ID), d.Subject)).number(int64(d.MaxInflight)).

@@ -24,10 +24,10 @@ local function usual_replay(record, asked, now, rel, left)
   return string.format('replay||0|0|%d||1|0|0|%d|||', rel, math.max(0, left)) .. string.sub(record, answer)
 end
 local function decide_usual(look, charge)
-  local asked, usual, id, hold_field, adopted_field, subject_field, taken, capacity, opens, keyed, keep_unknown, repeats, limits =
+  if not look and string.byte(ARGV[4], 2) ~= (192) then return nil, true end
+  local asked, usual, limits, id, hold_field, adopted_field, subject_field, taken, capacity, opens, keyed, keep_unknown, repeats =
     cmsgpack.unpack_limit(ARGV[4], 12, 0)
   if not usual or ARGV[2] == '1' then return end
-  if limits and not look then return nil, true end
   local now, us = clock(ARGV[1])
   local call, format = redis.call, string.format
   local slot = call('HMGET', KEYS[1], 's', 'r', hold_field, adopted_field, subject_field)
@@ -51,9 +51,8 @@ local function decide_usual(look, charge)
   if slot[5] then return end
   local by_subject, by_client, of_slot
   if look then
-    by_subject = look('subject', KEYS[12], limits, 1, us, id)
-    by_client = look('client', KEYS[13], limits, 3, us, id)
-    if by_subject and not by_subject.passes or by_client and not by_client.passes then return end
+    by_subject, by_client = look(KEYS[12], limits, 1, us), look(KEYS[13], limits, 3, us)
+    if by_subject == false or by_client == false then return end
   end
   if taken > left then
     if repeats > 0 and left <= 0 and call('HLEN', KEYS[1]) <= (3) * (512) then return end
@@ -63,16 +62,16 @@ local function decide_usual(look, charge)
       if next[2] then lapses = math.max(1, next[2] - now) end
     end
     if look then
-      return format('sold_out||0|0|%d||0|%d|0|%d||', rel, lapses, math.max(0, left)) .. charge(us, id, by_subject, by_client) .. '|'
+      return format('sold_out||0|0|%d||0|%d|0|%d||', rel, lapses, math.max(0, left)) .. charge(limits, us, id, by_subject, by_client) .. '|'
     elseif rel == 0 and lapses == 0 and left <= 0 then
       return 'sold_out||0|0|0||0|0|0|0|||'
     end
     return format('sold_out||0|0|%d||0|%d|0|%d|||', rel, lapses, math.max(0, left))
   end
-  if look then of_slot = look('slot', KEYS[11], limits, 5, us, id) end
-  if of_slot and not of_slot.passes then return end
+  if look then of_slot = look(KEYS[11], limits, 5, us) end
+  if of_slot == false then return end
   local _, proof, _, subject, units, key, ttl, text, room, retain, lease, hold_ttl = cmsgpack.unpack_limit(ARGV[4], 11, asked)
-  local stamp = format('%d', now)
+  local stamp, seen = format('%d', now), rel == 0 and '0' or format('%d', rel)
   if room > 0 and call('ZCOUNT', KEYS[2], '(' .. ('700') .. stamp, '+inf') >= room then return end
   local remembered = now + retain
   if adm == 0 or keep < remembered or now - idx >= (3600000) then return end
@@ -97,64 +96,39 @@ local function decide_usual(look, charge)
   call('XADD', KEYS[3], 'MAXLEN', '~', ('1000'), '*', 'e', stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '||held|decide')
   local s = '1|' .. struct.pack(('<dddddddd'), remembered, conf, held + taken, adm + taken, ver, first, keyed_till, quiet)
     .. string.sub(state, (67))
-  local h = 'held|' .. key .. '|' .. lapses .. '|0|:' .. awaited .. ':' .. (rel == 0 and '0' or format('%d', rel)) .. '|' .. units
+  local h = 'held|' .. key .. '|' .. lapses .. '|0|:' .. awaited .. ':' .. seen .. '|' .. units
     .. '|' .. subject .. '|' .. stamp .. '|' .. proof .. '|' .. text
   if subject ~= '' then
     call('HSET', KEYS[1], 's', s, hold_field, h, subject_field, '0|' .. id .. '|')
   else
     call('HSET', KEYS[1], 's', s, hold_field, h)
   end
-  local limited = look and charge(us, id, by_subject, by_client, of_slot) or ''
-  return 'admitted|' .. id .. format('|0|0|%d||0|0|0|%d||', rel, left - taken) .. limited .. '|'
+  local limited = look and charge(limits, us, id, by_subject, by_client, of_slot) or ''
+  return 'admitted|' .. id .. '|0|0|' .. seen .. '||0|0|0|' .. format('%d', left - taken) .. '||' .. limited .. '|'
 end
 local decided, has_limits = decide_usual()
 if decided then return decided end
-local function limit_stand(state, us)
-  local limit = state.limit
-  local left = limit.interval * limit.burst - (state.tat - us)
-  state.remaining = math.max(0, math.floor(left / limit.interval))
-  state.reset = math.ceil((state.tat - us) / 1000)
+local function usual_limit(key, limits, at, us)
+  local interval = limits[at]
+  if interval == 0 then return nil end
+  local stored = redis.call('GET', key)
+  local tat = us
+  if stored then tat = math.max(us, tonumber(string.match(stored, '^(%d+)|') or us)) end
+  return tat + interval - interval * limits[at + 1] <= us and tat
 end
-local function limit_look(limit, us, id, resent)
-  local tat, last = us, ''
-  local stored = redis.call('GET', limit.key)
-  if stored then
-    local text
-    text, last = string.match(stored, '^(%d+)|(.*)$')
-    tat = math.max(us, tonumber(text or us))
+local function usual_charge(limits, us, id, by_subject, by_client, of_slot)
+  local text = ''
+  for i, tat in pairs({ by_subject, by_client, of_slot }) do
+    local name, key = 'subject', KEYS[12]
+    if i == 2 then name, key = 'client', KEYS[13] elseif i == 3 then name, key = 'slot', KEYS[11] end
+    local interval, burst = limits[2 * i - 1], limits[2 * i]
+    tat = tat + interval
+    local remaining = math.max(0, math.floor((interval * burst - (tat - us)) / interval))
+    local reset = string.format('%d', math.ceil((tat - us) / 1000))
+    redis.call('SET', key, string.format('%d|', tat) .. id, 'PX', reset)
+    text = text .. (text == '' and '' or ',') .. name .. string.format(':%d:', remaining) .. reset
   end
-  local state = { limit = limit, tat = tat, passes = true }
-  local span = limit.interval * limit.burst
-  if resent and last == id then
-    state.charged = true
-  elseif tat + limit.interval - span > us then
-    state.passes = false
-    state.retry = math.ceil((tat + limit.interval - span - us) / 1000)
-  end
-  limit_stand(state, us)
-  return state
-end
-local function limit_charge(state, us, id)
-  if state.charged then return end
-  state.tat = state.tat + state.limit.interval
-  limit_stand(state, us)
-  redis.call('SET', state.limit.key, int(state.tat) .. '|' .. id,
-    'PX', int(math.max(1, math.ceil((state.tat - us) / 1000))))
-end
-local function limit_text(state)
-  return state.limit.name .. ':' .. int(state.remaining) .. ':' .. int(state.reset)
-end
-local function usual_limit(name, key, limits, at, us, id)
-  if limits[at] == 0 then return nil end
-  return limit_look({ name = name, key = key, interval = limits[at], burst = limits[at + 1] }, us, id, false)
-end
-local function usual_charge(us, id, one, two, three)
-  local limits = ''
-  for _, state in pairs({ one, two, three }) do
-    limit_charge(state, us, id)
-    limits = (limits == '' and '' or limits .. ',') .. limit_text(state)
-  end
-  return limits
+  return text
 end
 if has_limits then
   decided = decide_usual(usual_limit, usual_charge)
@@ -1008,6 +982,41 @@ local function decide_under(d, r, s)
   adopt(d, r, s, h)
   if not r.adopted and not d.pool_subject then pool_note(d, s, h) end
 end
+local function limit_stand(state, us)
+  local limit = state.limit
+  local left = limit.interval * limit.burst - (state.tat - us)
+  state.remaining = math.max(0, math.floor(left / limit.interval))
+  state.reset = math.ceil((state.tat - us) / 1000)
+end
+local function limit_look(limit, us, id, resent)
+  local tat, last = us, ''
+  local stored = redis.call('GET', limit.key)
+  if stored then
+    local text
+    text, last = string.match(stored, '^(%d+)|(.*)$')
+    tat = math.max(us, tonumber(text or us))
+  end
+  local state = { limit = limit, tat = tat, passes = true }
+  local span = limit.interval * limit.burst
+  if resent and last == id then
+    state.charged = true
+  elseif tat + limit.interval - span > us then
+    state.passes = false
+    state.retry = math.ceil((tat + limit.interval - span - us) / 1000)
+  end
+  limit_stand(state, us)
+  return state
+end
+local function limit_charge(state, us, id)
+  if state.charged then return end
+  state.tat = state.tat + state.limit.interval
+  limit_stand(state, us)
+  redis.call('SET', state.limit.key, int(state.tat) .. '|' .. id,
+    'PX', int(math.max(1, math.ceil((state.tat - us) / 1000))))
+end
+local function limit_text(state)
+  return state.limit.name .. ':' .. int(state.remaining) .. ':' .. int(state.reset)
+end
 local function pool_units(key, now, but)
   local units, expired = 0, {}
   local entries = redis.call('HGETALL', key)
@@ -1246,7 +1255,7 @@ local function cancel_admit(d, r, s)
 end
 local now, us = clock(ARGV[1])
 local resent = ARGV[2] == '1'
-local _, id, _, _, _, units, capacity, opens, keyed, keep_unknown, repeats, limits,
+local _, limits, id, _, _, _, units, capacity, opens, keyed, keep_unknown, repeats,
   proof, bare, subject, _, key, _, text, max_inflight, retain, lease, hold_ttl,
   gated, name, one_per_subject, max_per_subject, line, key_ttl, retry_unknown, wait, awaits, action, target, unreferenced, truth,
   hot, refresh, blind, under_hold, subject_is_full, only_looks = cmsgpack.unpack(ARGV[4])
