@@ -24,5 +24,5 @@ local MOVED_STEP = 1000          -- how exactly a slot knows when it moved last
 local MOVED_LATELY = 3600000     -- for how long after its last movement a slot is looked at
 local DUE_LOST = 600000          -- a look overdue for so long is noted again: the note may be lost
 local INDEX_TOUCH = 3600000      -- how often a busy slot is noted in its pool's index
-local ATTEMPT_TRIM = 16          -- changes of a slot between two clearings of attempts that are over
+local TRIM = 16                  -- changes of a slot between two clearings of what is over in it
 local INDEX_TRIM = 64            -- idle slots that one note drops from it

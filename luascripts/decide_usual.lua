@@ -93,14 +93,18 @@ local function decide_usual(look, charge)
     -- The last check, and the first that is written.
     local key_till = now + ttl
     local record = '1|running|' .. awaited .. '|' .. format('%d', key_till) .. '|0|' .. proof .. '|' .. id .. '|' .. id .. '||'
-    if not call('SET', KEYS[8], record, 'NX', 'PX', ttl) then
-      return usual_replay(call('GET', KEYS[8]) or '', asked, now, rel, left)
-    end
+    local standing = call('SET', KEYS[8], record, 'NX', 'GET', 'PX', ttl)
+    if standing then return usual_replay(standing, asked, now, rel, left) end
     keyed_till = math.max(keyed_till, key_till + COPY_WINDOW)
   end
   call('ZADD', KEYS[2], lapses, id, AWAITED_TILL .. awaited, '@' .. id)
-  if ver % ATTEMPT_TRIM == 0 then call('ZREMRANGEBYSCORE', KEYS[2], ATTEMPTS, AWAITED_TILL .. stamp) end
-  call('XADD', KEYS[3], 'MAXLEN', '~', LEDGER_LENGTH, '*', 'e', stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '||held|decide')
+  local entry = stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '||held|decide'
+  if ver % TRIM == 0 then
+    call('ZREMRANGEBYSCORE', KEYS[2], ATTEMPTS, AWAITED_TILL .. stamp)
+    call('XADD', KEYS[3], 'MAXLEN', '~', LEDGER_LENGTH, '*', 'e', entry)
+  else
+    call('XADD', KEYS[3], '*', 'e', entry)
+  end
   local s = '1|' .. struct.pack(SLOT_HEAD, remembered, conf, held + taken, adm + taken, ver, first, keyed_till, quiet)
     .. string.sub(state, SLOT_TAIL)
   local h = 'held|' .. key .. '|' .. lapses .. '|0|:' .. awaited .. ':' .. seen .. '|' .. units

@@ -29,14 +29,14 @@ type Script struct {
 }
 
 var (
-	slotParts = []string{"clock", "server", "bounds", "finished", "hold", "truth", "cancel", "slot", "subject", "holders", "hold_moves",
+	slotParts = []string{"clock", "form", "server", "bounds", "finished", "hold", "truth", "cancel", "slot", "subject", "holders", "hold_moves",
 		"pool_index", "pool_looks", "pool_outbox", "slot_save", "full"}
 	// The usual case comes before the functions of all others: Redis makes these anew for
 	// each call that gets to them.
 	decideParts = slices.Insert(slices.Clone(slotParts), 1, "decide_usual", "decide_limited")
 	settleParts = slices.Insert(slices.Clone(slotParts), 1, "settle_usual")
-	leaderParts = []string{"clock", "bounds", "finished"}
-	keyParts    = []string{"clock", "bounds", "finished", "key"}
+	leaderParts = []string{"clock", "form", "bounds", "finished"}
+	keyParts    = []string{"clock", "form", "bounds", "finished", "key"}
 )
 
 // The scripts. Their contracts stand at the head of the entry files.
@@ -53,7 +53,7 @@ var (
 	Lead        = assemble("lead", leaderParts)
 	Resign      = assemble("resign", leaderParts)
 	Epoch       = assemble("epoch", nil)
-	Announce    = assemble("announce", []string{"clock"})
+	Announce    = assemble("announce", []string{"clock", "form"})
 )
 
 // The scripts that a cluster needs besides, where a call is several steps on several
@@ -68,10 +68,10 @@ var (
 	Charge      = assemble("charge", leaderParts, "limit")
 	Reserve     = assemble("reserve", leaderParts, "pool_subject")
 	Unreserve   = assemble("unreserve", nil)
-	Note        = assemble("note", []string{"clock"})
-	Enlist      = assemble("enlist", []string{"clock", "bounds", "pool_index"})
-	Plan        = assemble("plan", []string{"clock", "pool_looks"})
-	Ship        = assemble("ship", []string{"clock"})
+	Note        = assemble("note", []string{"clock", "form"})
+	Enlist      = assemble("enlist", []string{"clock", "form", "bounds", "pool_index"})
+	Plan        = assemble("plan", []string{"clock", "form", "pool_looks"})
+	Ship        = assemble("ship", []string{"clock", "form"})
 	Shipped     = assemble("shipped", []string{"bounds"})
 	Publish     = assemble("publish", []string{"bounds", "pool_outbox"})
 )

@@ -7,11 +7,11 @@ import (
 )
 
 func TestSchemaIsThatOfTheScripts(t *testing.T) {
-	text, err := files.ReadFile("clock.lua")
+	text, err := files.ReadFile("form.lua")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if line := fmt.Sprintf("\nlocal SCHEMA = %d\n", Schema); !strings.Contains(string(text), line) {
-		t.Errorf("clock.lua has no line %q", line)
+		t.Errorf("form.lua has no line %q", line)
 	}
 }

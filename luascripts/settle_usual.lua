@@ -32,7 +32,7 @@ local function settle_usual()
     leases, expires, waits, at = string.match(record, KEY_RUNNING)
     if not at or string.find(record, owned, at, true) ~= at or #record ~= at + #owned - 1 then return end
     expires = tonumber(expires)
-    if expires <= now or expires > key_till or tonumber(waits) > now then return end
+    if expires <= now or expires > key_till or waits ~= '0' and tonumber(waits) > now then return end
   end
   if quiet <= now then
     if call('PTTL', KEYS[5]) ~= NO_KEY then return end
@@ -42,9 +42,13 @@ local function settle_usual()
   local stamp = format('%d', now)
   ver = ver + 1
   call('ZADD', KEYS[2], CONFIRMED .. stamp, id, ATTEMPT_OVER, '@' .. id)
-  if ver % ATTEMPT_TRIM == 0 then call('ZREMRANGEBYSCORE', KEYS[2], ATTEMPTS, AWAITED_TILL .. stamp) end
-  call('XADD', KEYS[3], 'MAXLEN', '~', LEDGER_LENGTH, '*', 'e',
-    stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '|held|confirmed|booked')
+  local entry = stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '|held|confirmed|booked'
+  if ver % TRIM == 0 then
+    call('ZREMRANGEBYSCORE', KEYS[2], ATTEMPTS, AWAITED_TILL .. stamp)
+    call('XADD', KEYS[3], 'MAXLEN', '~', LEDGER_LENGTH, '*', 'e', entry)
+  else
+    call('XADD', KEYS[3], '*', 'e', entry)
+  end
   if keyed then keyed_till = math.max(keyed_till, key_till + COPY_WINDOW) end
   local s = '1|' .. struct.pack(SLOT_HEAD, remembered, conf + taken, held - taken, adm, ver, first, keyed_till, quiet)
     .. string.sub(state, SLOT_TAIL)

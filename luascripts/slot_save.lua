@@ -176,7 +176,7 @@ local function slot_save(s, us, retain)
   end
   redis.call('HSET', s.k.hash, 's', slot_pack_state(s), unpack(set))
   if #unset > 0 then redis.call('HDEL', s.k.hash, unpack(unset)) end
-  if changed and s.ver % ATTEMPT_TRIM == 0 then
+  if changed and s.ver % TRIM == 0 then
     -- Attempts that ended, or that nobody settled, count for nothing.
     redis.call('ZREMRANGEBYSCORE', s.k.due, ATTEMPTS, int(ATTEMPT_ZONE + s.now))
   end

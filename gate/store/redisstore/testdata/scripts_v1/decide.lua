@@ -4,15 +4,6 @@ local function clock(ahead)
   local us = t[1] * 1000000 + t[2] + ahead * 1000
   return math.floor(us / 1000), us
 end
-local function int(n)
-  return string.format('%d', n)
-end
-local function check_schema(v, key)
-  if v and not (tonumber(v) and tonumber(v) <= (1)) then
-    error({ err = 'SCHEMA ' .. key .. ' was written in version ' .. v ..
-      ' of the stored form, this gate reads up to ' .. (1) .. '; update this gate' })
-  end
-end
 local function usual_replay(record, asked, now, rel, left)
   local _, proof, bare = cmsgpack.unpack_limit(ARGV[4], 2, asked)
   local expires, at = string.match(record, ('^1|done|%d+|(%d+)|%d+()'))
@@ -86,14 +77,18 @@ local function decide_usual(look, charge)
   if keyed then
     local key_till = now + ttl
     local record = '1|running|' .. awaited .. '|' .. format('%d', key_till) .. '|0|' .. proof .. '|' .. id .. '|' .. id .. '||'
-    if not call('SET', KEYS[8], record, 'NX', 'PX', ttl) then
-      return usual_replay(call('GET', KEYS[8]) or '', asked, now, rel, left)
-    end
+    local standing = call('SET', KEYS[8], record, 'NX', 'GET', 'PX', ttl)
+    if standing then return usual_replay(standing, asked, now, rel, left) end
     keyed_till = math.max(keyed_till, key_till + (30000))
   end
   call('ZADD', KEYS[2], lapses, id, ('700') .. awaited, '@' .. id)
-  if ver % (16) == 0 then call('ZREMRANGEBYSCORE', KEYS[2], ('(7000000000000000'), ('700') .. stamp) end
-  call('XADD', KEYS[3], 'MAXLEN', '~', ('1000'), '*', 'e', stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '||held|decide')
+  local entry = stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '||held|decide'
+  if ver % (16) == 0 then
+    call('ZREMRANGEBYSCORE', KEYS[2], ('(7000000000000000'), ('700') .. stamp)
+    call('XADD', KEYS[3], 'MAXLEN', '~', ('1000'), '*', 'e', entry)
+  else
+    call('XADD', KEYS[3], '*', 'e', entry)
+  end
   local s = '1|' .. struct.pack(('<dddddddd'), remembered, conf, held + taken, adm + taken, ver, first, keyed_till, quiet)
     .. string.sub(state, (67))
   local h = 'held|' .. key .. '|' .. lapses .. '|0|:' .. awaited .. ':' .. seen .. '|' .. units
@@ -133,6 +128,15 @@ end
 if has_limits then
   decided = decide_usual(usual_limit, usual_charge)
   if decided then return decided end
+end
+local function int(n)
+  return string.format('%d', n)
+end
+local function check_schema(v, key)
+  if v and not (tonumber(v) and tonumber(v) <= (1)) then
+    error({ err = 'SCHEMA ' .. key .. ' was written in version ' .. v ..
+      ' of the stored form, this gate reads up to ' .. (1) .. '; update this gate' })
+  end
 end
 local RUN, RUN_OTHERS, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^([^,|]*)([^|]*)|([01])|(%d+)$')
 local function run_is_another_shards(run)

@@ -4,15 +4,6 @@ local function clock(ahead)
   local us = t[1] * 1000000 + t[2] + ahead * 1000
   return math.floor(us / 1000), us
 end
-local function int(n)
-  return string.format('%d', n)
-end
-local function check_schema(v, key)
-  if v and not (tonumber(v) and tonumber(v) <= (1)) then
-    error({ err = 'SCHEMA ' .. key .. ' was written in version ' .. v ..
-      ' of the stored form, this gate reads up to ' .. (1) .. '; update this gate' })
-  end
-end
 local function settle_usual()
   local _, usual, id, hold_field, note_field, subject_field, subject, taken, units, retain, keyed, key, owned, key_ttl, reference, refers =
     cmsgpack.unpack_limit(ARGV[4], 15, 0)
@@ -37,7 +28,7 @@ local function settle_usual()
     leases, expires, waits, at = string.match(record, ('^1|running(|%d+|)(%d+)|(%d+)()'))
     if not at or string.find(record, owned, at, true) ~= at or #record ~= at + #owned - 1 then return end
     expires = tonumber(expires)
-    if expires <= now or expires > key_till or tonumber(waits) > now then return end
+    if expires <= now or expires > key_till or waits ~= '0' and tonumber(waits) > now then return end
   end
   if quiet <= now then
     if call('PTTL', KEYS[5]) ~= (-2) then return end
@@ -46,9 +37,13 @@ local function settle_usual()
   local stamp = format('%d', now)
   ver = ver + 1
   call('ZADD', KEYS[2], ('400') .. stamp, id, ('7000000000000001'), '@' .. id)
-  if ver % (16) == 0 then call('ZREMRANGEBYSCORE', KEYS[2], ('(7000000000000000'), ('700') .. stamp) end
-  call('XADD', KEYS[3], 'MAXLEN', '~', ('1000'), '*', 'e',
-    stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '|held|confirmed|booked')
+  local entry = stamp .. '|' .. id .. '|' .. subject .. '|' .. units .. '|held|confirmed|booked'
+  if ver % (16) == 0 then
+    call('ZREMRANGEBYSCORE', KEYS[2], ('(7000000000000000'), ('700') .. stamp)
+    call('XADD', KEYS[3], 'MAXLEN', '~', ('1000'), '*', 'e', entry)
+  else
+    call('XADD', KEYS[3], '*', 'e', entry)
+  end
   if keyed then keyed_till = math.max(keyed_till, key_till + (30000)) end
   local s = '1|' .. struct.pack(('<dddddddd'), remembered, conf + taken, held - taken, adm, ver, first, keyed_till, quiet)
     .. string.sub(state, (67))
@@ -69,6 +64,15 @@ local function settle_usual()
 end
 local settled = settle_usual()
 if settled then return settled end
+local function int(n)
+  return string.format('%d', n)
+end
+local function check_schema(v, key)
+  if v and not (tonumber(v) and tonumber(v) <= (1)) then
+    error({ err = 'SCHEMA ' .. key .. ' was written in version ' .. v ..
+      ' of the stored form, this gate reads up to ' .. (1) .. '; update this gate' })
+  end
+end
 local RUN, RUN_OTHERS, RUN_CHANGED, RUN_SINCE = string.match(ARGV[#ARGV], '^([^,|]*)([^|]*)|([01])|(%d+)$')
 local function run_is_another_shards(run)
   return RUN_OTHERS ~= '' and run ~= '' and string.find(RUN_OTHERS .. ',', ',' .. run .. ',', 1, true) ~= nil
