@@ -18,7 +18,7 @@ local looked = { known = ARGV[10] == '1', born = tonumber(ARGV[11]), at = tonumb
   open = tonumber(ARGV[13]), adm = tonumber(ARGV[14]), ref = tonumber(ARGV[15]), marked = ARGV[16] == '1' }
 local said, value, total, fence = ARGV[17], tonumber(ARGV[18]), tonumber(ARGV[19]), tonumber(ARGV[20])
 local hot, refresh = tonumber(ARGV[21]), tonumber(ARGV[22])
-local s = slot_load(slot_keys(ARGV[4], KEYS[6]), now, ARGV[7], {})
+local s = slot_load(slot_keys(ARGV[4], KEYS[6], ARGV[3]), now, ARGV[7], {})
 local v = s.v
 
 local function refused()

@@ -10,13 +10,12 @@
 --       14 awaited answer  15 tombstone of the target
 --       A key that plays no part is a placeholder, on a cluster KEYS[1], or not given
 --       where none follows that plays one.
--- ARGV  1 clock ahead, ms  2 resent 0|1  3 channel of notices
---       4 as MessagePack, one value after the other; times in ms, what is asked with "?"
+-- ARGV  1 as MessagePack, one value after the other; times in ms, what is asked with "?"
 --         true or false, numbers in "" as text:
---         usual? (decide_usual.lua may look at it)
+--         usual? (decide_usual.lua may look at it)  resent?
 --         nil, or a table of interval in µs (0 none, or charged before) and burst of the
 --         limits of subject, client and slot
---         id  h:id  t:id  u:subject hash  units  capacity, -1 learned  opens at  keyed?
+--         clock ahead  id  h:id  t:id  u:subject hash  units  capacity, -1 learned  opens at  keyed?
 --         keep_unknown?  a sold_out is repeated by its gate for so long
 --         then what an admit or a replay asks for
 --         fingerprint|scope hash  bare replay?  subject hash  "units"
@@ -27,8 +26,8 @@
 --         key ttl  retry unknown?  wait  awaits an answer?  action 0 book|1 cancel|2 confirm
 --         target hold  unreferenced?  truth "0" none|"1" total|"2" remaining  hot  refresh
 --         blind?  on a cluster: the hold that the key's claim goes under, "" none
---         subject full in the pool?  no further than step 3?
---       5 run
+--         subject full in the pool?  no further than step 3?  channel of notices
+--       2 run
 -- Reply one text of these with "|" between: verdict, hold, adopted 0|1, probe 0|1, release
 --       counter, owner, may replay 0|1, retry after in ms, holds lapsed, units left (-1 not
 --       known), holders (whom a sold_out may not be repeated to, see slot_holders; "" it may
@@ -38,12 +37,11 @@
 --       never been here), and of the hold that the claim goes under booked (H21) or hold_gone
 --       (H22), and nothing has been taken then; a grant that was recorded before is recorded.
 
-local now, us = clock(ARGV[1])
-local resent = ARGV[2] == '1'
-local _, limits, id, _, _, _, units, capacity, opens, keyed, keep_unknown, repeats,
+local _, resent, limits, ahead, id, _, _, _, units, capacity, opens, keyed, keep_unknown, repeats,
   proof, bare, subject, _, key, _, text, max_inflight, retain, lease, hold_ttl,
   gated, name, one_per_subject, max_per_subject, line, key_ttl, retry_unknown, wait, awaits, action, target, unreferenced, truth,
-  hot, refresh, blind, under_hold, subject_is_full, only_looks = cmsgpack.unpack(ARGV[4])
+  hot, refresh, blind, under_hold, subject_is_full, only_looks, channel = cmsgpack.unpack(ARGV[1])
+local now, us = clock(ahead)
 local fingerprint, scope = string.match(proof, '^([^|]*)|(.*)$')
 local d = {
   id = id, lease = lease, units = units, capacity = capacity, hold_ttl = hold_ttl, retain = retain,
@@ -93,7 +91,7 @@ local function before()
     if rec and rec.hold ~= '' then extra[#extra + 1] = 'h:' .. rec.hold end
     if d.under ~= '' then extra[#extra + 1] = 'h:' .. d.under end
     if d.target ~= '' then extra[#extra + 1] = 'h:' .. d.target end
-    s = slot_load(slot_keys(name, KEYS[9]), now, d.truth, extra)
+    s = slot_load(slot_keys(name, KEYS[9], channel), now, d.truth, extra)
     if slot_finished(s, KEYS[6], KEYS[7]) then
       s = slot_untouched(s.k)
       r.verdict = 'gone'

@@ -13,7 +13,7 @@ local KEY_DONE = '^1|done|%d+|(%d+)|%d+()'
 -- A key that is done is answered from its record: nil where it is not, or not for this caller.
 -- asked is where what an admit or a replay asks for begins.
 local function usual_replay(record, asked, now, rel, left)
-  local _, proof, bare = cmsgpack.unpack_limit(ARGV[4], 2, asked)
+  local _, proof, bare = cmsgpack.unpack_limit(ARGV[1], 2, asked)
   local expires, at = string.match(record, KEY_DONE)
   local same = '|' .. proof .. '|'
   if not at or string.find(record, same, at, true) ~= at or not bare and string.sub(proof, -1) == '|' or tonumber(expires) <= now then
@@ -26,17 +26,17 @@ end
 -- look and charge see to the limits (decide_limited.lua). Without them a call that has any is
 -- not decided, and the second value is true.
 local function decide_usual(look, charge)
-  if not look and string.byte(ARGV[4], 2) ~= PACKED_NIL then return nil, true end
-  local asked, usual, limits, id, hold_field, adopted_field, subject_field, taken, capacity, opens, keyed, keep_unknown, repeats =
-    cmsgpack.unpack_limit(ARGV[4], 12, 0)
-  if not usual or ARGV[2] == '1' then return end
-  local now, us = clock(ARGV[1])
+  if not look and string.byte(ARGV[1], 3) ~= PACKED_NIL then return nil, true end
+  local asked, usual, resent, limits, ahead, id, hold_field, adopted_field, subject_field, taken, capacity, opens, keyed, keep_unknown,
+    repeats = cmsgpack.unpack_limit(ARGV[1], 14, 0)
+  if not usual or resent then return end
+  local now, us = clock(ahead)
   local call, format = redis.call, string.format
 
   local slot = call('HMGET', KEYS[1], 's', 'r', hold_field, adopted_field, subject_field)
   local state, run = slot[1], slot[2]
   if not state or slot[3] or slot[4] or #state ~= SLOT_LENGTH or string.find(state, '1|', 1, true) ~= 1
-    or not run or string.find(ARGV[5], run .. '|', 1, true) ~= 1 then return end
+    or not run or string.find(ARGV[2], run .. '|', 1, true) ~= 1 then return end
   local exp, conf, held, adm, ver, first, keyed_till, quiet, ref, rel, qw, idx, keep, grave, own, own_opens, closed, odd =
     struct.unpack(SLOT_STATE, state, 3)
   if own ~= AS_CONFIGURED then capacity = own end
@@ -75,7 +75,7 @@ local function decide_usual(look, charge)
   end
   if look then of_slot = look(KEYS[11], limits, 5, us) end
   if of_slot == false then return end
-  local _, proof, _, subject, units, key, ttl, text, room, retain, lease, hold_ttl = cmsgpack.unpack_limit(ARGV[4], 11, asked)
+  local _, proof, _, subject, units, key, ttl, text, room, retain, lease, hold_ttl = cmsgpack.unpack_limit(ARGV[1], 11, asked)
   local stamp, seen = format('%d', now), rel == 0 and '0' or format('%d', rel)
   if room > 0 and call('ZCOUNT', KEYS[2], '(' .. AWAITED_TILL .. stamp, '+inf') >= room then return end
   local remembered = now + retain

@@ -15,7 +15,7 @@
 local now, us = clock(ARGV[1])
 local id, lag, lease, force = ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12] == '1'
 local fresh = tonumber(ARGV[13])
-local s = slot_load(slot_keys(ARGV[4], KEYS[6]), now, ARGV[7], {})
+local s = slot_load(slot_keys(ARGV[4], KEYS[6], ARGV[3]), now, ARGV[7], {})
 
 -- Units of bookings that truth may not show yet, or not show for good. Where there are
 -- more holds than one look adds up, all of them.

@@ -7,10 +7,10 @@ local AWAITED = '^%d+|0|:%d+:%d+()|'
 local KEY_RUNNING = '^1|running(|%d+|)(%d+)|(%d+)()'
 
 local function settle_usual()
-  local _, usual, id, hold_field, note_field, subject_field, subject, taken, units, retain, keyed, key, owned, key_ttl, reference, refers =
-    cmsgpack.unpack_limit(ARGV[4], 15, 0)
+  local _, usual, _, ahead, id, hold_field, note_field, subject_field, subject, taken, units, retain, keyed, key, owned, key_ttl, reference, refers =
+    cmsgpack.unpack_limit(ARGV[1], 17, 0)
   if not usual then return end
-  local now = clock(ARGV[1])
+  local now = clock(ahead)
   local call, format = redis.call, string.format
 
   local slot = call('HMGET', KEYS[1], 's', hold_field, note_field, subject_field)
@@ -63,7 +63,7 @@ local function settle_usual()
     call('SET', KEYS[12], refers, 'PX', format('%d', retain))
   end
   if keyed then
-    call('SET', KEYS[7], '1|done' .. leases .. format('%d|', key_till) .. waits .. owned .. ARGV[5], 'PX', key_ttl)
+    call('SET', KEYS[7], '1|done' .. leases .. format('%d|', key_till) .. waits .. owned .. ARGV[2], 'PX', key_ttl)
   end
   return '1|confirmed|0|0|0'
 end

@@ -64,9 +64,9 @@ end
 
 -- The keys of the slot that KEYS begins with in every script of a slot: its own, those
 -- of its pool, but for its looks, the channel of notices and the slot's own text.
-local function slot_keys(name, looks)
+local function slot_keys(name, looks, channel)
   return { hash = KEYS[1], due = KEYS[2], log = KEYS[3], index = key_here(KEYS[4]), outbox = key_here(KEYS[5]),
-    looks = key_here(looks), channel = ARGV[3], name = name }
+    looks = key_here(looks), channel = channel, name = name }
 end
 
 local function slot_torn(s)

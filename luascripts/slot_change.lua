@@ -14,7 +14,7 @@
 
 local now, us = clock(ARGV[1])
 local retain = tonumber(ARGV[5])
-local s = slot_load(slot_keys(ARGV[4], KEYS[6]), now, ARGV[8], {})
+local s = slot_load(slot_keys(ARGV[4], KEYS[6], ARGV[3]), now, ARGV[8], {})
 slot_lapse(s, ARGV[6] == '1')
 
 local capacity, closed, opens = ARGV[9], ARGV[10], ARGV[11]

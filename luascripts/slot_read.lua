@@ -8,7 +8,7 @@
 --       lapses once. On a cluster as slot_reply says.
 
 local now, us = clock(ARGV[1])
-local s = slot_load(slot_keys(ARGV[4], KEYS[6]), now, ARGV[8], {})
+local s = slot_load(slot_keys(ARGV[4], KEYS[6], ARGV[3]), now, ARGV[8], {})
 if not s.known then return slot_reply(s, us, false) end
 slot_lapse(s, ARGV[6] == '1')
 slot_save(s, us, tonumber(ARGV[5]))

@@ -12,7 +12,7 @@
 --       slot_reply says.
 
 local now, us = clock(ARGV[1])
-local s = slot_load(slot_keys(ARGV[4], KEYS[6]), now, ARGV[8], { 'h:' .. ARGV[7] })
+local s = slot_load(slot_keys(ARGV[4], KEYS[6], ARGV[3]), now, ARGV[8], { 'h:' .. ARGV[7] })
 local before = finished(now, KEYS[7], KEYS[7])
 if before then return slot_reply(s, us, before) end
 

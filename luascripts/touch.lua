@@ -19,7 +19,7 @@
 
 local now, us = clock(ARGV[1])
 local retain, keep_unknown, gate, lease = tonumber(ARGV[5]), ARGV[6] == '1', ARGV[7], tonumber(ARGV[8])
-local s = slot_load(slot_keys(ARGV[4], KEYS[6]), now, ARGV[9], {})
+local s = slot_load(slot_keys(ARGV[4], KEYS[6], ARGV[3]), now, ARGV[9], {})
 
 local function request(k, a)
   return {

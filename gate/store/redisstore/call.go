@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,7 +22,8 @@ type call struct {
 	// same in every script (clock ahead, resent, channel of notices), and so is the
 	// last, the store's run. command adds them.
 	args []any
-	// told is one before these, of a call that tells its values packed.
+	// told stands in the place of the first three in a call that tells its values packed,
+	// these among them: resent is the second value.
 	told packed
 	// resent is set once the call was sent a second time: a copy of it may come late.
 	resent bool
@@ -33,7 +35,7 @@ func (c *call) shared() bool { return c.op == "decide" || c.op == "settle" }
 // command is EVALSHA, or EVAL where Redis does not know the script. It is told most texts by
 // their address: in an interface, a text itself would be copied to a place of its own.
 func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis.Cmd {
-	words := make([]any, 0, 8+len(c.keys)+len(c.args))
+	words := make([]any, 0, 7+len(c.keys)+len(c.args))
 	if whole {
 		words = append(words, "EVAL", c.script.Source)
 	} else {
@@ -44,13 +46,15 @@ func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis
 	for i := range keys {
 		words = append(words, &keys[i])
 	}
-	if words = append(words, s.ahead.Load()); resent {
-		words = append(words, "1")
-	} else {
-		words = append(words, "0")
-	}
-	words = append(words, &s.channel)
-	if c.told != nil {
+	switch {
+	case c.told == nil && resent:
+		words = append(words, s.ahead.Load(), "1", &s.channel)
+	case c.told == nil:
+		words = append(words, s.ahead.Load(), "0", &s.channel)
+	case resent: // the first copy may still be written
+		told := slices.Replace(slices.Clone(c.told), 1, 2, packed(nil).flag(true)...)
+		words = append(words, &told)
+	default:
 		words = append(words, &c.told)
 	}
 	return redis.NewCmd(ctx, append(append(words, c.args...), &runWord{s.server})...)

@@ -105,7 +105,7 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 	if !d.OpensAt.IsZero() {
 		opens = d.OpensAt.UnixMilli()
 	}
-	all := make(packed, 0, 512).flag(usual)
+	all := make(packed, 0, 512).flag(usual).flag(false)
 	if subjectLimit != none || clientLimit != none || slotLimit != none {
 		all = all.list(6).
 			limit(d.SubjectLimit, subjectLimit != none && !d.Charged).
@@ -115,7 +115,7 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 		all = all.none()
 	}
 	all = all.
-		text(d.ID).text("h:", d.ID).text("t:", d.ID).text("u:", subject).
+		number(s.ahead.Load()).text(d.ID).text("h:", d.ID).text("t:", d.ID).text("u:", subject).
 		number(d.Units).number(min(d.Capacity, maxUnits)).number(opens).flag(keyed).flag(d.KeepUnknown).millis(repeats(d)).
 		text(encodeFingerprint(d.Fingerprint), "|", n.scope(d.Scope)).flag(d.BareReplay).
 		text(subject).text(strconv.FormatInt(d.Units, 10)).text(key).text(millis(max(d.KeyTTL, d.Lease))).
@@ -125,7 +125,7 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 		millis(d.KeyTTL).flag(d.RetryUnknown).millis(d.Wait).flag(d.Await != "").number(int64(d.Action)).
 		text(d.Target).flag(d.Unreferenced).text(strconv.Itoa(int(d.Truth))).millis(d.Hot).millis(d.Refresh).
 		flag(d.Blind).text(part.under).
-		flag(part.subjectFull).flag(part.onlyLook)
+		flag(part.subjectFull).flag(part.onlyLook).text(s.channel)
 	return &call{op: "decide", script: luascripts.Decide, told: all,
 		keys: s.needed(slot.before(tombstone, callTombstone, record, slot.looks,
 			poolSubject, slotLimit, subjectLimit, clientLimit, awaited, targetTombstone))}

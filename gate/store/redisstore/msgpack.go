@@ -7,7 +7,7 @@ import (
 )
 
 // packed is a run of values as a script unpacks them all at once: MessagePack, one value
-// after the other. A script gets what a call tells it in a few of these: Redis would make
+// after the other. A script gets what a call tells it in one of these: Redis would make
 // an object of each argument, and the script a number of many a text.
 type packed []byte
 

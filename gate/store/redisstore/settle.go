@@ -79,7 +79,7 @@ func (s *Store) encodeSettle(n *names, t *store.Settle, subject, key string) *ca
 		t.MaxPerSubject == 0 && !t.Probe && t.PendingTTL == 0 && (t.Keep || !keyed) && !s.sharded()
 	units := min(t.Units, maxUnits)
 	all := make(packed, 0, 512).
-		flag(usual).text(t.ID).text("h:", t.Hold).text("f:", t.Hold).text("u:", subject).
+		flag(usual).flag(false).number(s.ahead.Load()).text(t.ID).text("h:", t.Hold).text("f:", t.Hold).text("u:", subject).
 		text(subject).number(units).text(strconv.FormatInt(units, 10)).
 		millis(lifetime(t.Retain, max(t.HoldTTL, t.PendingTTL), 0)).
 		flag(keyed).text(key).text("|", encodeFingerprint(t.Fingerprint), "|", n.scope(t.Scope), "|", t.ID, "|", t.ID, "||").
@@ -93,7 +93,7 @@ func (s *Store) encodeSettle(n *names, t *store.Settle, subject, key string) *ca
 		text(t.Outcome.String()).flag(gated).text(t.Hold).text(t.Slot).number(min(t.Capacity, maxUnits)).
 		millis(t.HoldTTL).number(t.MaxPerSubject).flag(t.KeepUnknown).number(t.ReleaseSeq).flag(t.Probe).
 		text(s.encodeText(subjectPlace(slot.State, t.Hold), t.Subject)).flag(t.Keep).number(int64(t.Action)).
-		text(strconv.Itoa(int(t.Truth))).millis(t.PendingTTL)
+		text(strconv.Itoa(int(t.Truth))).millis(t.PendingTTL).text(s.channel)
 	return &call{op: "settle", script: luascripts.Settle, told: all, args: []any{s.sealAnswer(record, t.Answer)},
 		keys: s.needed(slot.before(attemptTombstone, record, answer, slot.looks, holdTombstone, poolSubject, reference))}
 }

@@ -5,7 +5,7 @@ local function clock(ahead)
   return math.floor(us / 1000), us
 end
 local function usual_replay(record, asked, now, rel, left)
-  local _, proof, bare = cmsgpack.unpack_limit(ARGV[4], 2, asked)
+  local _, proof, bare = cmsgpack.unpack_limit(ARGV[1], 2, asked)
   local expires, at = string.match(record, ('^1|done|%d+|(%d+)|%d+()'))
   local same = '|' .. proof .. '|'
   if not at or string.find(record, same, at, true) ~= at or not bare and string.sub(proof, -1) == '|' or tonumber(expires) <= now then
@@ -15,16 +15,16 @@ local function usual_replay(record, asked, now, rel, left)
   return string.format('replay||0|0|%d||1|0|0|%d|||', rel, math.max(0, left)) .. string.sub(record, answer)
 end
 local function decide_usual(look, charge)
-  if not look and string.byte(ARGV[4], 2) ~= (192) then return nil, true end
-  local asked, usual, limits, id, hold_field, adopted_field, subject_field, taken, capacity, opens, keyed, keep_unknown, repeats =
-    cmsgpack.unpack_limit(ARGV[4], 12, 0)
-  if not usual or ARGV[2] == '1' then return end
-  local now, us = clock(ARGV[1])
+  if not look and string.byte(ARGV[1], 3) ~= (192) then return nil, true end
+  local asked, usual, resent, limits, ahead, id, hold_field, adopted_field, subject_field, taken, capacity, opens, keyed, keep_unknown,
+    repeats = cmsgpack.unpack_limit(ARGV[1], 14, 0)
+  if not usual or resent then return end
+  local now, us = clock(ahead)
   local call, format = redis.call, string.format
   local slot = call('HMGET', KEYS[1], 's', 'r', hold_field, adopted_field, subject_field)
   local state, run = slot[1], slot[2]
   if not state or slot[3] or slot[4] or #state ~= (146) or string.find(state, '1|', 1, true) ~= 1
-    or not run or string.find(ARGV[5], run .. '|', 1, true) ~= 1 then return end
+    or not run or string.find(ARGV[2], run .. '|', 1, true) ~= 1 then return end
   local exp, conf, held, adm, ver, first, keyed_till, quiet, ref, rel, qw, idx, keep, grave, own, own_opens, closed, odd =
     struct.unpack(('<dddddddddddddddddd'), state, 3)
   if own ~= (-2) then capacity = own end
@@ -61,7 +61,7 @@ local function decide_usual(look, charge)
   end
   if look then of_slot = look(KEYS[11], limits, 5, us) end
   if of_slot == false then return end
-  local _, proof, _, subject, units, key, ttl, text, room, retain, lease, hold_ttl = cmsgpack.unpack_limit(ARGV[4], 11, asked)
+  local _, proof, _, subject, units, key, ttl, text, room, retain, lease, hold_ttl = cmsgpack.unpack_limit(ARGV[1], 11, asked)
   local stamp, seen = format('%d', now), rel == 0 and '0' or format('%d', rel)
   if room > 0 and call('ZCOUNT', KEYS[2], '(' .. ('700') .. stamp, '+inf') >= room then return end
   local remembered = now + retain
@@ -283,9 +283,9 @@ end
 local function key_here(key)
   if key ~= KEYS[1] then return key end
 end
-local function slot_keys(name, looks)
+local function slot_keys(name, looks, channel)
   return { hash = KEYS[1], due = KEYS[2], log = KEYS[3], index = key_here(KEYS[4]), outbox = key_here(KEYS[5]),
-    looks = key_here(looks), channel = ARGV[3], name = name }
+    looks = key_here(looks), channel = channel, name = name }
 end
 local function slot_torn(s)
   error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
@@ -1257,12 +1257,11 @@ local function cancel_admit(d, r, s)
     open = h ~= nil and #h.attempts > 0, lease = s.now + d.lease, subject = d.whose }
   s.recalled = true
 end
-local now, us = clock(ARGV[1])
-local resent = ARGV[2] == '1'
-local _, limits, id, _, _, _, units, capacity, opens, keyed, keep_unknown, repeats,
+local _, resent, limits, ahead, id, _, _, _, units, capacity, opens, keyed, keep_unknown, repeats,
   proof, bare, subject, _, key, _, text, max_inflight, retain, lease, hold_ttl,
   gated, name, one_per_subject, max_per_subject, line, key_ttl, retry_unknown, wait, awaits, action, target, unreferenced, truth,
-  hot, refresh, blind, under_hold, subject_is_full, only_looks = cmsgpack.unpack(ARGV[4])
+  hot, refresh, blind, under_hold, subject_is_full, only_looks, channel = cmsgpack.unpack(ARGV[1])
+local now, us = clock(ahead)
 local fingerprint, scope = string.match(proof, '^([^|]*)|(.*)$')
 local d = {
   id = id, lease = lease, units = units, capacity = capacity, hold_ttl = hold_ttl, retain = retain,
@@ -1307,7 +1306,7 @@ local function before()
     if rec and rec.hold ~= '' then extra[#extra + 1] = 'h:' .. rec.hold end
     if d.under ~= '' then extra[#extra + 1] = 'h:' .. d.under end
     if d.target ~= '' then extra[#extra + 1] = 'h:' .. d.target end
-    s = slot_load(slot_keys(name, KEYS[9]), now, d.truth, extra)
+    s = slot_load(slot_keys(name, KEYS[9], channel), now, d.truth, extra)
     if slot_finished(s, KEYS[6], KEYS[7]) then
       s = slot_untouched(s.k)
       r.verdict = 'gone'

@@ -5,10 +5,10 @@ local function clock(ahead)
   return math.floor(us / 1000), us
 end
 local function settle_usual()
-  local _, usual, id, hold_field, note_field, subject_field, subject, taken, units, retain, keyed, key, owned, key_ttl, reference, refers =
-    cmsgpack.unpack_limit(ARGV[4], 15, 0)
+  local _, usual, _, ahead, id, hold_field, note_field, subject_field, subject, taken, units, retain, keyed, key, owned, key_ttl, reference, refers =
+    cmsgpack.unpack_limit(ARGV[1], 17, 0)
   if not usual then return end
-  local now = clock(ARGV[1])
+  local now = clock(ahead)
   local call, format = redis.call, string.format
   local slot = call('HMGET', KEYS[1], 's', hold_field, note_field, subject_field)
   local state, hold = slot[1], slot[2]
@@ -58,7 +58,7 @@ local function settle_usual()
     call('SET', KEYS[12], refers, 'PX', format('%d', retain))
   end
   if keyed then
-    call('SET', KEYS[7], '1|done' .. leases .. format('%d|', key_till) .. waits .. owned .. ARGV[5], 'PX', key_ttl)
+    call('SET', KEYS[7], '1|done' .. leases .. format('%d|', key_till) .. waits .. owned .. ARGV[2], 'PX', key_ttl)
   end
   return '1|confirmed|0|0|0'
 end
@@ -199,9 +199,9 @@ end
 local function key_here(key)
   if key ~= KEYS[1] then return key end
 end
-local function slot_keys(name, looks)
+local function slot_keys(name, looks, channel)
   return { hash = KEYS[1], due = KEYS[2], log = KEYS[3], index = key_here(KEYS[4]), outbox = key_here(KEYS[5]),
-    looks = key_here(looks), channel = ARGV[3], name = name }
+    looks = key_here(looks), channel = channel, name = name }
 end
 local function slot_torn(s)
   error({ err = 'SCHEMA ' .. s.k.hash .. ' has a state that no gate wrote' })
@@ -957,23 +957,23 @@ local function settle_key(d, r, rec, answer_key, gated, apart)
   local stays = apart and owned and d.keep
   if not unknown and (apart and not stays or not gated) then finish(d.attempt_grave, '', rec.now) end
 end
-local now, us = clock(ARGV[1])
-local _, id, hold_field, note_field, subject_field, subject, units, _, retain, keyed, key, owned, key_ttl, reference, _,
+local _, _, ahead, id, hold_field, note_field, subject_field, subject, units, _, retain, keyed, key, owned, key_ttl, reference, _,
   outcome, gated, hold, name, capacity, hold_ttl, max_per_subject, keep_unknown, seen, probe, text, keep, action, truth,
-  pending_ttl = cmsgpack.unpack(ARGV[4])
+  pending_ttl, channel = cmsgpack.unpack(ARGV[1])
+local now, us = clock(ahead)
 local fingerprint, scope = string.match(owned, '^|([^|]*)|([^|]*)|')
 local d = {
   id = id, outcome = outcome, hold = hold, units = units, capacity = capacity, hold_ttl = hold_ttl, retain = retain,
   max_per_subject = max_per_subject, keep_unknown = keep_unknown, seen = seen, probe = probe, subject = subject, text = text,
   scope = scope, fingerprint = fingerprint, attempt_grave = KEYS[6], hold_grave = hold == id and KEYS[6] or KEYS[10],
   pool_subject = key_here(KEYS[11]), reference_key = key_here(KEYS[12]),
-  key_ttl = tonumber(key_ttl), keep = keep, answer = ARGV[5], channel = ARGV[3],
+  key_ttl = tonumber(key_ttl), keep = keep, answer = ARGV[2], channel = channel,
   books = action == 0, confirms = action == 2, truth = truth, pending_ttl = pending_ttl, reference = reference or '', key = key,
 }
 local r = { applied = false, state = '', late = false, oversold = 0, look = false }
 local s
 if gated then
-  s = slot_load(slot_keys(name, KEYS[9]), now, d.truth, { hold_field, note_field, subject_field })
+  s = slot_load(slot_keys(name, KEYS[9], channel), now, d.truth, { hold_field, note_field, subject_field })
   if d.books then
     settle_slot(d, r, s)
   else
