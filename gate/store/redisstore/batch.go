@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -28,8 +29,9 @@ const (
 
 // batcher is a hook of a client of one server, through which the scripts on requests' way
 // share pipelines. As long as fewer than maxTrips exchanges are under way a call goes at
-// once, on its own and without another goroutine; those that come meanwhile go together
-// when one of these ends. Connections, and whatever befalls them, are the client's.
+// once, with those that other goroutines are about to make, or on its own and without
+// another goroutine; those that come meanwhile go together when one of these ends.
+// Connections, and whatever befalls them, are the client's.
 //
 // A batch has the time of a first attempt. Calls do not wait for one that takes long: when
 // none has begun for a while (patience), those that wait are sent over another connection,
@@ -87,22 +89,22 @@ func (b *batcher) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if !ok || !script.shared {
 			return next(ctx, cmd)
 		}
-		b.mu.Lock()
-		if b.trips < maxTrips {
-			b.trips++
-			b.begun = time.Now()
-			since := b.overtakes
-			b.mu.Unlock()
-			defer b.passOn(since)
-			return next(ctx, cmd)
-		}
-		if len(b.queue) == maxQueued {
-			b.mu.Unlock()
-			return redis.ErrPoolExhausted
+		since, room := b.enter()
+		if room {
+			runtime.Gosched() // for those that are ready to call, too
+			if b.alone() {
+				defer b.passOn(since)
+				return next(ctx, cmd)
+			}
 		}
 		w := newWaiter(script.Args())
-		b.queue = append(b.queue, w)
-		b.mu.Unlock()
+		queued := b.enqueue(w)
+		if room {
+			b.passOn(since)
+		}
+		if !queued {
+			return redis.ErrPoolExhausted
+		}
 		if err := b.await(ctx, w); err != nil {
 			return err
 		}
@@ -112,6 +114,34 @@ func (b *batcher) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		script.SetVal(reply)
 		return err
 	}
+}
+
+// enter begins an exchange where there is room for one more.
+func (b *batcher) enter() (since int, room bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if room = b.trips < maxTrips; room {
+		b.trips++
+		b.begun = time.Now()
+	}
+	return b.overtakes, room
+}
+
+// alone reports whether no call waits.
+func (b *batcher) alone() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.queue) == 0
+}
+
+func (b *batcher) enqueue(w *waiter) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue) == maxQueued {
+		return false
+	}
+	b.queue = append(b.queue, w)
+	return true
 }
 
 // newWaiter copies what a caller may use again as soon as it has left.

@@ -33,20 +33,31 @@ func together(call func(n int) error) (ended [crowd]error) {
 }
 
 // inOneBatch is together, but for the calls that go ahead of all others.
-func (w *wire) inOneBatch(call func(n int) error) (ended [crowd]error) {
+func (w *wire) inOneBatch(call func(n int) error) [crowd]error {
 	w.Helper()
-	w.proxy.Freeze()
-	all := make(chan [crowd]error, 1)
-	go func() { all <- together(call) }()
-	w.awaitCrowd()
+	ended := w.queueUp(call)
 	w.proxy.Thaw()
-	return <-all
+	return ended()
 }
 
-// awaitCrowd returns when all of a crowd wait that do not go ahead.
-func (w *wire) awaitCrowd() {
+// queueUp freezes the server and makes a call of each of a crowd: the first go ahead by
+// themselves, and all others wait. It returns what waits for how they end.
+func (w *wire) queueUp(call func(n int) error) (ended func() [crowd]error) {
 	w.Helper()
+	w.proxy.Freeze()
+	var all sync.WaitGroup
+	var errs [crowd]error
+	for n := range crowd {
+		if n == maxTrips {
+			eventually(w.T, "calls that go ahead", func() bool { return alone() == maxTrips })
+		}
+		all.Go(func() { errs[n] = call(n) })
+	}
 	eventually(w.T, "a crowd that waits", func() bool { return waiting() == crowd-maxTrips })
+	return func() [crowd]error {
+		all.Wait()
+		return errs
+	}
 }
 
 // crowded is the n-th of a crowd, which books one slot.
@@ -254,21 +265,16 @@ func TestACrowdOfGoodAndBadCalls(t *testing.T) {
 // A call whose caller gave up while it waited never reaches Redis.
 func TestACrowdThatGivesUp(t *testing.T) {
 	w := newWire(t, patient)
-	w.proxy.Freeze()
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan [crowd]error, 1)
-	go func() {
-		ended <- together(func(n int) error {
-			_, err := w.store.Decide(ctx, crowded(n))
-			return err
-		})
-	}()
-	w.awaitCrowd()
+	ended := w.queueUp(func(n int) error {
+		_, err := w.store.Decide(ctx, crowded(n))
+		return err
+	})
 	cancel()
 	eventually(t, "that nobody waits", func() bool { return waiting() == 0 })
 	w.proxy.Thaw()
 	gone := 0
-	for _, err := range <-ended {
+	for _, err := range ended() {
 		var failure *store.Error
 		if errors.As(err, &failure) && failure.Kind == store.KindTimeout && !failure.Maybe && errors.Is(err, context.Canceled) {
 			gone++

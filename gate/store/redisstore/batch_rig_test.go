@@ -106,15 +106,27 @@ func (r *batchRig) behind(ctx context.Context, words ...any) <-chan outcome {
 }
 
 // waiting is how many calls wait in batchers, to be sent or for the reply.
-func waiting() int {
+func waiting() int { return goroutinesIn("redisstore.(*batcher).await(") }
+
+// alone is how many calls a batcher has let go by themselves.
+func alone() int {
+	return goroutinesIn("redis/go-redis/v9.(*baseClient)._process(", "redisstore.(*batcher).ProcessHook.")
+}
+
+// goroutinesIn is how many goroutines are in all of these functions.
+func goroutinesIn(functions ...string) (n int) {
 	stacks := make([]byte, 1<<20)
-	for {
-		n := runtime.Stack(stacks, true)
-		if n < len(stacks) {
-			return bytes.Count(stacks[:n], []byte("redisstore.(*batcher).await("))
-		}
+	size := runtime.Stack(stacks, true)
+	for size == len(stacks) {
 		stacks = make([]byte, 2*len(stacks))
+		size = runtime.Stack(stacks, true)
 	}
+	for stack := range bytes.SplitSeq(stacks[:size], []byte("\n\n")) {
+		if !slices.ContainsFunc(functions, func(f string) bool { return !bytes.Contains(stack, []byte(f)) }) {
+			n++
+		}
+	}
+	return n
 }
 
 // occupy makes as many calls as go by themselves, whose replies come when they are freed.
