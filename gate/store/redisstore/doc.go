@@ -113,13 +113,12 @@
 // A call is three steps, so that calls can be batched: encode (names, KEYS and
 // ARGV), run, decode.
 //
-// # Batches
-//
 // The decides and settles of all requests share pipelines, of one server each (batcher):
 // each goes at once as long as fewer than two exchanges are under way, with those that are
 // made at the same moment; those that come meanwhile go together when one of these ends, up
 // to 128 of them and 256 KiB of answers. Whoever finds the server idle waits for nobody but
-// the processor, and a far one has two connections at work. Other scripts have connections of their own, for their replies may be long.
+// the processor, and a far one has two connections at work. Other scripts have connections
+// of their own, for their replies may be long.
 //
 // Each call has its own time all the same: one whose caller gives up while it waits is never
 // sent, one that was sent may have run (store.Error.Maybe). A batch has the time of a first
