@@ -47,6 +47,7 @@ type batcher struct {
 	trips     int       // under way, but for those that were overtaken
 	begun     time.Time // when the last did
 	overtakes int       // so far
+	company   bool      // whether the last exchange was of several calls
 	queue     []*waiter
 }
 
@@ -90,12 +91,9 @@ func (b *batcher) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			return next(ctx, cmd)
 		}
 		since, room := b.enter()
-		if room {
-			runtime.Gosched() // for those that are ready to call, too
-			if b.alone() {
-				defer b.passOn(since)
-				return next(ctx, cmd)
-			}
+		if room && b.alone() {
+			defer b.passOn(since)
+			return next(ctx, cmd)
 		}
 		w := newWaiter(script.Args())
 		queued := b.enqueue(w)
@@ -127,11 +125,18 @@ func (b *batcher) enter() (since int, room bool) {
 	return b.overtakes, room
 }
 
-// alone reports whether no call waits.
+// alone reports whether no call waits. Where several went together a moment ago, it lets
+// goroutines run that may be about to call.
 func (b *batcher) alone() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.queue) == 0
+	if b.company {
+		b.mu.Unlock()
+		runtime.Gosched()
+		b.mu.Lock()
+	}
+	b.company = len(b.queue) > 0
+	return !b.company
 }
 
 func (b *batcher) enqueue(w *waiter) bool {
@@ -245,7 +250,7 @@ func (b *batcher) take() []*waiter {
 		size += b.queue[n].bytes
 		n++
 	}
-	b.begun = time.Now()
+	b.begun, b.company = time.Now(), n > 1
 	batch := slices.Clone(b.queue[:n])
 	b.queue = slices.Delete(b.queue, 0, n)
 	return batch
