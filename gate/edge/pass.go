@@ -48,7 +48,6 @@ func (s *Server) passAnswer(ctx *fasthttp.RequestCtx, req *gate.Request, in *hea
 	case stream.Length < 0 && in.http10:
 		s.passUntilClose(ctx, t, stream)
 	case stream.Length < 0:
-		t.b = append(t.b, "Transfer-Encoding: chunked\r\n"...)
 		s.send(ctx, stream.Status, t, nil, nil)
 		body := stream.Body
 		if trailing, ok := body.(upstream.Trailing); ok && len(trailing.Announced()) > 0 {
@@ -62,7 +61,6 @@ func (s *Server) passAnswer(ctx *fasthttp.RequestCtx, req *gate.Request, in *hea
 	case stream.Length <= copyBelow:
 		s.passShort(ctx, req, t, stream)
 	default:
-		t.b = appendLength(t.b, stream.Length)
 		s.send(ctx, stream.Status, t, nil, nil)
 		ctx.Response.ImmediateHeaderFlush = true
 		ctx.Response.SetBodyStream(lineFor(ctx).stream(stream.Status, stream.Body), int(stream.Length))
@@ -103,7 +101,6 @@ func (s *Server) passShort(ctx *fasthttp.RequestCtx, req *gate.Request, t *headT
 		s.passFailed(ctx, req, &gate.BackendError{Failure: gate.Broken, Err: err})
 		return
 	}
-	t.b = appendLength(t.b, stream.Length)
 	s.send(ctx, stream.Status, t, data, nil)
 	if req.Shadow == nil { // it may look at the answer until it ends
 		stream.Free()

@@ -40,10 +40,13 @@ func (s *Server) writeReply(ctx *fasthttp.RequestCtx, req *gate.Request, r *gate
 	s.send(ctx, r.Status, t, r.Body, r.Release)
 }
 
-// appendFraming tells the length of the body, or of the one that HEAD leaves out.
+// appendFraming tells the length of the body that HEAD leaves out; fasthttp tells that
+// of others.
 func appendFraming(b []byte, method string, r *gate.Reply, own bool) []byte {
-	bodiless := r.Status == 304 || method == "HEAD"
-	if !bodiless || own && r.Status != 304 && len(r.Body) > 0 {
+	switch {
+	case r.Status != 304 && method != "HEAD":
+		return b
+	case own && r.Status != 304 && len(r.Body) > 0:
 		return appendLength(b, int64(len(r.Body)))
 	}
 	return appendAnnounced(b, r.Header)
@@ -135,8 +138,8 @@ func (s *Server) writeBeside(ctx *fasthttp.RequestCtx, a decision.Answer, shadow
 // once; a longer one is kept until it is written.
 const copyBelow = 16 << 10
 
-// send hands an answer to fasthttp, which writes it when the handler has
-// returned.
+// send hands an answer to fasthttp, which adds the framing of a body and writes it when
+// the handler has returned.
 func (s *Server) send(ctx *fasthttp.RequestCtx, status int, t *headText, body []byte, release func()) {
 	t.setHead(&ctx.Response.Header, status)
 	switch {
