@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/slotgate/slotgate/gate/deadline"
 )
 
@@ -28,7 +30,7 @@ type conn struct {
 	socket syscall.RawConn
 	secure bool             // TLS is spoken on the socket
 	look   func(fd uintptr) // bound once, so that a look allocates nothing
-	silent bool             // what look saw
+	looked [1]unix.PollFd
 	byte1  [1]byte
 }
 
@@ -67,9 +69,11 @@ func (c *Client) dial(latest time.Time) (*conn, error) {
 func newConn(nc net.Conn, socket syscall.RawConn, secure bool, maxHeader int) *conn {
 	c := &conn{Conn: nc, born: time.Now(), socket: socket, secure: secure}
 	c.in = bufio.NewReaderSize(c, min(shortHead, maxHeader))
-	c.look = func(fd uintptr) { // net's sockets do not block
-		_, _, err := syscall.Recvfrom(int(fd), c.byte1[:], syscall.MSG_PEEK)
-		c.silent = err == syscall.EAGAIN
+	c.look = func(fd uintptr) {
+		c.looked[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+		if _, err := unix.Poll(c.looked[:], 0); err != nil {
+			c.looked[0].Revents = unix.POLLERR
+		}
 	}
 	return c
 }
@@ -103,8 +107,10 @@ func (c *conn) quiet() bool {
 // readable reports, without waiting, that a read of the socket would return at
 // once: with data, with the end, or with an error.
 func (c *conn) readable() bool {
-	c.silent = false
-	return c.socket.Control(c.look) != nil || !c.silent
+	if err := c.socket.Control(c.look); err != nil {
+		return true
+	}
+	return c.looked[0].Revents != 0
 }
 
 func earlier(a, b time.Time) time.Time {
