@@ -1,27 +1,9 @@
 -- A booking that is decided, forwarded and settled by nginx: two EVALSHA on pooled
 -- connections and a subrequest between them.
 
-local redis = require "nginx.redis"
-local ngx = ngx
+local tokens = require "nginx_tokens"
+local ngx, answer, call = ngx, tokens.answer, tokens.call
 local journey = {}
-
-local function answer(status, body)
-	ngx.status = status
-	ngx.header["Content-Type"] = "application/json"
-	ngx.print(body)
-	return ngx.exit(status)
-end
-
-local function ask(host, port, ...)
-	local store = redis:new()
-	store:set_timeout(4000)
-	local ok = store:connect(host, port, { pool_size = 512 })
-	local reply = ok and store:evalsha(...)
-	if reply then
-		store:set_keepalive(300000, 512)
-	end
-	return reply
-end
 
 function journey.book(host, port, decide, settle, seats)
 	local key = ngx.var.http_idempotency_key
@@ -33,7 +15,7 @@ function journey.book(host, port, decide, settle, seats)
 	end
 	local lesson, id, fingerprint = ngx.var.lesson, ngx.var.request_id, ngx.md5(body)
 	local slot, due, ledger, record = "slot:" .. lesson .. ":s", "due:" .. lesson, "ledger:" .. lesson, "key:" .. key
-	local verdict = ask(host, port, decide, 4, slot, due, ledger, record, id, student, fingerprint, seats, ngx.now() * 1000)
+	local verdict = call(host, port, decide, 4, slot, due, ledger, record, id, student, fingerprint, seats, ngx.now() * 1000)
 	if not verdict then
 		return answer(503, '{"error":"no_store"}')
 	end
@@ -41,7 +23,7 @@ function journey.book(host, port, decide, settle, seats)
 		return answer(409, '{"error":"' .. verdict .. '"}')
 	end
 	local got = ngx.location.capture("/backend" .. ngx.var.uri, { method = ngx.HTTP_POST, always_forward_body = true })
-	if got.status == 201 and not ask(host, port, settle, 4, slot, due, ledger, record, id, student, fingerprint, got.body, ngx.now() * 1000) then
+	if got.status == 201 and not call(host, port, settle, 4, slot, due, ledger, record, id, student, fingerprint, got.body, ngx.now() * 1000) then
 		return answer(502, '{"error":"not_settled"}')
 	end
 	ngx.header["Content-Type"] = got.header["Content-Type"]
