@@ -172,6 +172,7 @@ local function decide_admit(d, r, s)
   slot_keyed(s, d.key, math.max(d.key_ttl, d.lease))
   h.expires = s.now + d.hold_ttl
   slot_start_attempt(s, h, d.id, d.lease)
+  if slot_stand_in(s, d.subject) then slot_stands_in(s, d.subject, false) end
   slot_move(s, h, 'held', 'decide')
   s.adm = s.adm + d.units
   if r.probe then full_probe(s, d.id, d.lease) end

@@ -42,6 +42,28 @@ local function settle_reference(d, s, h)
   end
 end
 
+-- H1, in whichever order the two are told: a hold that was booked as a duplicate, by its
+-- only attempt, stands in for a booking of the subject that nobody had told of. The next
+-- that is told is that one, and the hold goes; it moves no units where those of the
+-- booking stay where a look found them. A later admit ends this: the subject may book
+-- again, and this is no duplicate.
+local function settle_stand_in(d, s, h, before, late)
+  local was = before == 'confirmed' or before == 'pending'
+  if h.subject == '' or was or not hold_is_booked(h) then return end
+  if d.outcome == 'duplicate' then
+    if h.adoptions == 0 and #h.attempts == 0 then slot_stands_in(s, h.subject, h.id) end
+    return
+  end
+  local id = slot_stand_in(s, h.subject)
+  local other = id and slot_hold(s, id)
+  if not other then return end
+  other.expires = s.now + COPY_WINDOW
+  if not late then s.ref = s.ref + other.units end
+  slot_move(s, other, 'released', 'duplicate', late)
+  other.remembered = true -- copies of its settlement may follow
+  pool_note(d, s, other)
+end
+
 local function settle_unknown(d, s, h, i)
   h.attempts[i].lease = 0
   if h.state == 'held' then
@@ -66,6 +88,7 @@ local function settle_answered(d, r, s, h, i)
     s.ref = s.ref + h.units
   end
   if after ~= before then slot_move(s, h, after, d.outcome, r.late) end
+  settle_stand_in(d, s, h, before, r.late)
   settle_reference(d, s, h)
   if r.late then r.oversold = math.min(h.units, slot_over(s, d.capacity)) end
   settle_mark(d, s, h, after == 'released' and before ~= after)
@@ -92,6 +115,7 @@ local function settle_unseen(d, r, s)
     s.adm = s.adm + h.units
     h.expires = s.now + d.pending_ttl
     slot_move(s, h, after, d.outcome)
+    settle_stand_in(d, s, h, '', false)
     settle_reference(d, s, h)
     r.state, r.oversold = after, math.min(h.units, slot_over(s, d.capacity))
     s.freed = true -- who repeats that it is sold out does not know of this one

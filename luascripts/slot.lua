@@ -24,7 +24,7 @@
 --   closed 0 or 1, by an operator                odd    1 where there is m, d or c
 --
 -- Beside these stand h:ID and f:ID (hold.lua), t:ID (the hold an adopting attempt goes
--- on under) and u:HASH (subject.lua). Around the hash, under the same hash tag:
+-- on under), u:HASH and s:HASH (subject.lua). Around the hash, under the same hash tag:
 --
 --   due   zset of hold ids: when an open hold lapses or a finished one is forgotten;
 --         holds that never lapse stand above all times, confirmed ones above these by

@@ -125,6 +125,12 @@ local function slot_save(s, us, retain)
       set[#set + 1] = 'u:' .. hash
       set[#set + 1] = int(subject.booked) .. '|' .. table.concat(subject.holds, ',') .. '|' .. table.concat(subject.ids, ',')
     end
+    if subject.stood and subject.stand_in then
+      set[#set + 1] = 's:' .. hash
+      set[#set + 1] = subject.stand_in
+    elseif subject.stood then
+      unset[#unset + 1] = 's:' .. hash
+    end
   end
   for id, note in pairs(s.notes) do
     if note.changed then

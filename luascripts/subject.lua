@@ -3,7 +3,9 @@
 --   how many confirmed and pending holds|ids of those that are open or have an attempt
 --   unanswered, with "," between|ids of the booked ones, up to SUBJECT_SCAN
 --
--- and over a pool, what pool_subject.lua says.
+-- beside it, only while there is one, s:HASH, the id of a booked hold that stands in for a
+-- booking which nobody has told of (settle_slot.lua); and over a pool, what
+-- pool_subject.lua says.
 
 local SUBJECT = '^(%d+)|([^|]*)|(.*)$'
 
@@ -23,12 +25,26 @@ local function slot_subject(s, hash)
   return subject
 end
 
+-- The hold that stands in for a booking of the subject, nil or false if none does.
+local function slot_stand_in(s, hash)
+  local subject = slot_subject(s, hash)
+  if subject.booked == 0 then return nil end
+  if subject.stand_in == nil then subject.stand_in = slot_get(s, 's:' .. hash) end
+  return subject.stand_in
+end
+
+local function slot_stands_in(s, hash, id)
+  local subject = slot_subject(s, hash)
+  subject.stand_in, subject.stood = id, true
+end
+
 -- Counts and lists a hold that became, or no longer is, booked.
 local function slot_subject_count(s, h, from)
   local booked, was = hold_is_booked(h), from == 'confirmed' or from == 'pending'
   if h.subject == '' or booked == was then return end
   local subject = slot_subject(s, h.subject)
   local ids = subject.ids
+  if was and slot_stand_in(s, h.subject) == h.id then slot_stands_in(s, h.subject, false) end
   subject.booked = math.max(0, subject.booked + (booked and 1 or -1))
   subject.changed = true
   if booked then

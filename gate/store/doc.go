@@ -66,7 +66,11 @@
 //     confirmed.
 //   - duplicate: as booked, unless another confirmed hold of the subject stands on
 //     the slot: then as refused (H1, H2). A hold never seen is not created: the
-//     booking that it is a duplicate of has a settlement of its own.
+//     booking that it is a duplicate of has a settlement of its own. Where that comes
+//     later, it is as if it had come first: a hold that was booked as a duplicate, by its
+//     only attempt, stands in for it, and is released by the next booking of the subject
+//     on the slot that is told (after a lapse with +0, H5), unless the subject was admitted
+//     there for a new hold meanwhile.
 //   - refused, sold_out, busy, never_sent: the attempt is struck out; when none is
 //     left unanswered, and the hold is not in doubt (H8), it is released and its units
 //     are free, else hold and key become unknown (H2). sold_out also marks the slot

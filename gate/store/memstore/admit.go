@@ -24,6 +24,7 @@ func (q *question) admit() {
 	}
 	q.see()
 	q.slot.cost += h.cost
+	q.slot.noStandIn(d.Subject)
 	q.slot.take(h)
 	a := q.slot.start(h, d.ID, q.now+int64(d.Lease))
 	if q.got.Probe {

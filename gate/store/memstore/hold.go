@@ -24,6 +24,7 @@ type hold struct {
 	unpaid      bool   // was pending, and is unknown for good
 	booked      int64  // when it was booked
 	doubted     int64  // until when an unanswered attempt of it may be booked, too
+	standsIn    bool   // for a booking of the subject that nobody has told of
 	doubtful    bool   // a cancel of it may have been done, and an attempt booked before or since
 	reference   string // of its booking in the backend's answer
 	quota       bool   // counts towards max_per_subject

@@ -150,7 +150,7 @@ func (r *interleaveRig) describe(text *strings.Builder, s *slot) {
 		if id != h.id {
 			continue
 		}
-		line := fmt.Sprintf("hold %s: %s, due %d, adopted %d, kept %t, doubtful %t", h.id, h.state, r.ticks(h.at), h.adoptions, h.kept, h.doubtful)
+		line := fmt.Sprintf("hold %s: %s, due %d, adopted %d, kept %t, doubtful %t, stands in %t", h.id, h.state, r.ticks(h.at), h.adoptions, h.kept, h.doubtful, h.standsIn)
 		for _, a := range h.attempts {
 			line += fmt.Sprintf("; %s answered %t, unknown %t, awaited %t until %d, seen %d", a.id, a.answered, a.unknown, a.place > 0, r.ticks(a.at), a.releases)
 		}

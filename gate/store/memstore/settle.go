@@ -113,10 +113,37 @@ func (r *report) confirm(h *hold, to decision.HoldState) {
 			h.doubted = h.at
 		}
 	}
+	stood := h.stands()
 	r.move(h, to, r.now+int64(r.s.PendingTTL), r.cause())
+	if !stood {
+		r.standIn(h, wasGone)
+	}
 	if wasGone {
 		r.got.Late = true
 		r.got.Oversold = min(h.units, r.slot.over(r.of))
+	}
+}
+
+// standIn is H1 in whichever order the two are told: a hold that was booked as a duplicate,
+// by its only attempt, stands in for a booking of the subject that nobody had told of. The
+// next that is told is that one, and the hold goes. It moves no units where those of the
+// booking stay where a look found them.
+func (r *report) standIn(h *hold, late bool) {
+	if r.s.Action != store.Book {
+		return
+	}
+	if r.s.Outcome == rules.Duplicate {
+		h.standsIn = h.subject != "" && h.adoptions == 0 && !h.unanswered()
+		return
+	}
+	for _, other := range r.slot.subjects[h.subject] {
+		if !other.standsIn {
+			continue
+		}
+		if !late {
+			r.slot.truth.refund(other.units)
+		}
+		r.move(other, decision.Released, 0, rules.Duplicate.String())
 	}
 }
 
@@ -200,6 +227,7 @@ func (r *report) ofUnseen() bool {
 	r.slot.index(st.ID, h)
 	h.booked = r.now
 	r.move(h, r.booked(), r.now+int64(st.PendingTTL), st.Outcome.String())
+	r.standIn(h, false)
 	r.refer(h, st.Reference)
 	r.got.Hold = h.state
 	r.got.Oversold = min(h.units, r.slot.over(r.of))

@@ -84,6 +84,13 @@ func (s *slot) take(h *hold) {
 	}
 }
 
+// noStandIn sees to it that no hold of the subject stands in for a booking any more.
+func (s *slot) noStandIn(subject string) {
+	for _, h := range s.subjects[subject] {
+		h.standsIn = false
+	}
+}
+
 // hold returns the hold of this id, or nil.
 func (s *slot) hold(id string) *hold {
 	if h := s.holds[id]; h != nil && h.id == id {
@@ -134,6 +141,7 @@ func (s *slot) move(h *hold, to decision.HoldState, expires int64) (units int64)
 	before := s.confirmed + s.held
 	s.count(h, -h.units)
 	h.state, h.kept, h.unpaid = to, false, false
+	h.standsIn = h.standsIn && h.stands()
 	s.count(h, h.units)
 	if q := s.queueOf(h); q != nil {
 		q.put(h, expires)

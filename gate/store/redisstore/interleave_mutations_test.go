@@ -50,6 +50,8 @@ func TestInterleavingsFindEveryMissingRule(t *testing.T) {
 			"if others_booked == 0 then return booked end", "", "retry", "S"},
 		{"unless another hold of the subject is booked (H1)",
 			"if others_booked == 0 then return booked end", "if true then return booked end", "two keys", "S"},
+		{"one that was told before its booking goes when that is told (H1)",
+			"local other = id and slot_hold(s, id)", "local other", "two keys", "A2"},
 		{"a definite failure strikes out its own attempt only (H2)",
 			"return (others or slot_doubted(s, h)) and 'unknown' or 'released'", "return 'released'", "retry", "P4"},
 		{"who goes on under a hold renews it (H3)",

@@ -31,6 +31,7 @@ type modelHold struct {
 	bookedAt          time.Duration
 	doubted           time.Duration // until when an unanswered attempt of it may be booked, too
 	unpaid            bool          // was pending, and is unknown for good
+	standsIn          bool          // for a booking of the subject that nobody has told of
 	doubtful          bool          // an earlier cancel of it got no answer, or left it unknown
 	reference         string
 	scope             string
@@ -150,6 +151,7 @@ func (m *model) move(h *modelHold, to decision.HoldState) {
 	if h.state = to; h.gone() {
 		h.goneAt = m.now
 	}
+	h.standsIn = h.standsIn && h.booked()
 }
 
 // lapse: H5, keep_unknown, and pending holds, which are never given back blindly.

@@ -166,6 +166,11 @@ func (m *model) decide(d *store.Decide) (want store.Decided) {
 		id: d.ID, slot: d.Slot, subject: d.Subject, units: d.Units, state: decision.Held,
 		scope: d.Scope, fingerprint: d.Fingerprint,
 	}
+	for _, o := range m.holds {
+		if o.slot == h.slot && o.subject == h.subject {
+			o.standsIn = false
+		}
+	}
 	m.take(h)
 	if want.Probe {
 		s.probe, s.lease = d.ID, m.now+d.Lease

@@ -45,6 +45,7 @@ func (m *model) settle(s *store.Settle) (want store.Settled) {
 	case s.Outcome == rules.Booked, s.Outcome == rules.Duplicate && !m.another(h): // H1
 		want.Late = h.gone()
 		m.book(h, s)
+		m.standIn(h, s, want.Late)
 	case !h.state.Open():
 	case !h.unanswered() && !h.doubtful: // H1, H2
 		m.refund(h)
@@ -75,6 +76,7 @@ func (m *model) settleUnseen(s *store.Settle) (want store.Settled) {
 		m.see(s.Slot)
 		m.take(h)
 		m.book(h, s)
+		m.standIn(h, s, false)
 		want.Hold, want.Oversold = h.state, m.oversold(h, s)
 	}
 	m.settleKey(s, want.Hold, true)
@@ -94,6 +96,22 @@ func (m *model) another(h *modelHold) bool {
 		}
 	}
 	return false
+}
+
+// standIn: H1 in whichever order the duplicate and its booking are told.
+func (m *model) standIn(h *modelHold, s *store.Settle, late bool) {
+	if s.Outcome == rules.Duplicate {
+		h.standsIn = h.subject != "" && h.adoptions == 0 && !h.unanswered()
+		return
+	}
+	for _, o := range m.holds {
+		if o.slot == h.slot && o.subject == h.subject && o.standsIn {
+			if !late {
+				m.refund(o)
+			}
+			m.move(o, decision.Released)
+		}
+	}
 }
 
 func (h *modelHold) unanswered() bool {

@@ -125,6 +125,67 @@ var settleTests = []test{
 		f.units(first, 1, 0)
 		f.expect(decision.Replay, again(second)) // the answer is kept all the same
 	}},
+	{"H1: a duplicate that was told first stands in for the booking, and goes when that is told", func(f *fixture) {
+		first, second := request(withSubject("s"), withCapacity(9)), request(withSubject("s"), withCapacity(9))
+		a, b := f.admit(first), f.admit(second)
+		if got := f.settle(second, b, rules.Duplicate); got.Hold != decision.Confirmed {
+			f.Fatalf("settled %+v", got)
+		}
+		if got := f.settle(first, a, rules.Booked); got.Hold != decision.Confirmed {
+			f.Fatalf("settled %+v", got)
+		}
+		f.state(second, second.ID, decision.NoHold)
+		f.units(first, 1, 0)
+		f.report(settlement(second, b, rules.Duplicate)) // a copy
+		f.report(settlement(first, a, rules.Booked))
+		f.units(first, 1, 0)
+	}},
+	{"H1: so it does for a booking whose hold was never seen", func(f *fixture) {
+		first, second := request(withSubject("s"), withCapacity(9)), request(withSubject("s"), withCapacity(9))
+		f.finish(rules.Duplicate, second)
+		f.report(settlement(first, store.Decided{Hold: first.ID}, rules.Booked))
+		f.state(second, second.ID, decision.NoHold)
+		f.state(first, first.ID, decision.Confirmed)
+		f.units(first, 1, 0)
+	}},
+	{"H1: and for one whose hold had lapsed: it is not oversold", func(f *fixture) {
+		first, second := request(withSubject("s"), withCapacity(1)), request(withSubject("s"), withCapacity(1))
+		a := f.admit(first)
+		f.Advance(holdTTL + moment)
+		f.finish(rules.Duplicate, second)
+		if got := f.settle(first, a, rules.Booked); !got.Late || got.Oversold != 0 || got.Hold != decision.Confirmed {
+			f.Fatalf("settled %+v", got)
+		}
+		f.state(second, second.ID, decision.NoHold)
+		f.units(first, 1, 0)
+	}},
+	{"H1: a duplicate of a retry stands for its own booking", func(f *fixture) {
+		first, other := request(withKey("k"), withSubject("s"), withCapacity(9), retrying), request(withSubject("s"), withCapacity(9))
+		f.settle(first, f.admit(first), rules.Unknown)
+		second := again(first)
+		adopted, o := f.admit(second), f.admit(other)
+		f.settle(second, adopted, rules.Duplicate)
+		f.settle(other, o, rules.Booked)
+		f.state(first, first.ID, decision.Confirmed)
+		f.units(first, 2, 0)
+	}},
+	{"H1: what the subject was admitted for later is no booking that a duplicate stood in for", func(f *fixture) {
+		first, later := request(withSubject("s"), withCapacity(9)), request(withSubject("s"), withCapacity(9))
+		f.finish(rules.Duplicate, first)
+		f.finish(rules.Booked, later)
+		f.state(first, first.ID, decision.Confirmed)
+		f.units(first, 2, 0)
+	}},
+	{"H1: a stand-in that was cancelled is none any more", func(f *fixture) {
+		duplicate, early, next := request(withSubject("s"), withCapacity(9)), request(withSubject("s"), withCapacity(9)), request(withSubject("s"), withCapacity(9))
+		f.finish(rules.Duplicate, duplicate)
+		c := cancelOf(duplicate)
+		f.settle(c, f.admit(c), rules.Done)
+		f.finish(rules.Duplicate, next)
+		f.report(settlement(early, store.Decided{Hold: early.ID}, rules.Booked))
+		f.state(next, next.ID, decision.NoHold)
+		f.units(early, 1, 0)
+	}},
 	{"H1: another subject's confirmed hold does not count", func(f *fixture) {
 		f.finish(rules.Booked, request(withSubject("other")))
 		d := request(withSubject("s"))

@@ -111,6 +111,7 @@ type world struct {
 	ttl      [maxRequests]int8 // of the hold that each took: ticks until it lapses
 	lapsed   [maxRequests]bool // it has
 	again    [maxRequests]bool // and was booked after that
+	standsIn [maxRequests]bool // it was booked as a duplicate, of what nobody has told of
 	doubted  [maxRequests]bool // a cancel of it may have been done
 	excess   int8              // units that late bookings took beyond capacity
 }
@@ -372,6 +373,9 @@ func (b *Bookings) decided(r int, w *world, got store.Decided) {
 		q.doubts = q.hold >= 0 && b.unanswered(w, q.hold, -1)
 	} else if q.hold >= 0 {
 		w.ttl[q.hold] = b.ttl()
+		if q.hold == int8(r) {
+			b.standNoMore(w, b.Requests[r].Subject)
+		}
 	}
 }
 

@@ -89,13 +89,49 @@ func (b *Bookings) settleMoves(r int, w *world, from *state) moves {
 	case was == decision.Confirmed:
 		return nil
 	case booked:
-		return moves{h: decision.Confirmed}
+		return b.standIn(r, w, moves{h: decision.Confirmed})
 	case !was.Open():
 		return nil
 	case q.outcome == rules.Unknown || b.unanswered(w, h, r) || w.doubted[h]:
 		return moves{h: decision.HoldUnknown}
 	}
 	return moves{h: decision.NoHold}
+}
+
+// standIn notes a hold that is booked as a duplicate, and moves the one that stood in for
+// a booking which is told now.
+func (b *Bookings) standIn(r int, w *world, m moves) moves {
+	q := &w.requests[r]
+	if q.outcome == rules.Duplicate {
+		w.standsIn[q.hold] = q.hold == int8(r) && !b.adopted(w, q.hold)
+		return m
+	}
+	for other, stands := range w.standsIn {
+		if stands && b.Requests[other].Subject == b.Requests[r].Subject {
+			m[int8(other)] = decision.NoHold
+			w.standsIn[other] = false
+		}
+	}
+	return m
+}
+
+// standNoMore: no hold of the subject stands in for a booking any more.
+func (b *Bookings) standNoMore(w *world, subject string) {
+	for r := range b.Requests {
+		if b.Requests[r].Subject == subject {
+			w.standsIn[r] = false
+		}
+	}
+}
+
+// adopted: other requests went on under the hold.
+func (b *Bookings) adopted(w *world, hold int8) bool {
+	for r, q := range w.requests[:len(b.Requests)] {
+		if int8(r) != hold && q.hold == hold && !b.Requests[r].Cancels {
+			return true
+		}
+	}
+	return false
 }
 
 // cancelMoves is what the settlement of a cancel should do to the hold that it means.
@@ -111,6 +147,7 @@ func (b *Bookings) cancelMoves(q *request, w *world, from *state) moves {
 	if q.outcome != rules.Done || from.hold(q.hold) != decision.Confirmed {
 		return nil
 	}
+	w.standsIn[q.hold] = false
 	if b.unanswered(w, q.hold, -1) || running && q.doubts {
 		w.doubted[q.hold], w.ttl[q.hold] = true, b.ttl()
 		return moves{q.hold: decision.HoldUnknown}

@@ -206,10 +206,11 @@ func (b *Bookings) rest(w world, at *state) (broken []string) {
 	if at.slot.Held > 0 && !b.KeepUnknown {
 		return nil
 	}
-	confirmed := map[string]int{}
+	confirmed, retried := map[string]int{}, map[string]bool{}
 	for r := range b.Requests {
 		if at.hold(int8(r)) == decision.Confirmed {
 			confirmed[b.Requests[r].Subject]++
+			retried[b.Requests[r].Subject] = retried[b.Requests[r].Subject] || b.adopted(&w, int8(r))
 		}
 	}
 	for r, q := range w.requests[:len(b.Requests)] {
@@ -218,7 +219,9 @@ func (b *Bookings) rest(w world, at *state) (broken []string) {
 		if q.job == committed && confirmed[subject] == 0 && !w.lapsed[q.hold] && !at.hold(q.hold).Open() {
 			broken = append(broken, "A1: at rest a booking of truth is not in the store")
 		}
-		if confirmed[subject] > mine && !unheard && b.OnePerSubject && !b.Late {
+		// A duplicate that a retry was told may be of its own first attempt, without an answer.
+		one := b.OnePerSubject || b.Unique && !retried[subject]
+		if confirmed[subject] > mine && !unheard && one && !b.Late {
 			broken = append(broken, "A2: at rest the store has a booking that is not in truth")
 		}
 		// One whose hold has lapsed leaves the key to a retry that has a hold of its own.
