@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -15,17 +14,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-const (
-	// maxTrips is how many exchanges with a server go on at the same time: while one waits
-	// for its replies another is written.
-	maxTrips = 2
-	// maxBatch and maxBatchBytes bound what is sent at once. The bytes are those of stored
-	// answers: the rest of a call is short.
-	maxBatch      = 128
-	maxBatchBytes = 256 << 10
-	// maxQueued is how many calls may wait for a server.
-	maxQueued = 8192
-)
+// maxTrips is how many exchanges with a server go on at the same time: while one waits for
+// its replies another is written.
+const maxTrips = 2
 
 // batcher is a hook of a client of one server, through which the scripts on requests' way
 // share pipelines. As long as fewer than maxTrips exchanges are under way a call goes at
@@ -33,9 +24,10 @@ const (
 // another goroutine; those that come meanwhile go together when one of these ends.
 // Connections, and whatever befalls them, are the client's.
 //
-// A batch has the time of a first attempt. Calls do not wait for one that takes long: when
-// none has begun for a while (patience), those that wait are sent over another connection,
-// and what is late then counts no more.
+// A batch has the time of a first attempt, from when it is sent; a call that has not been
+// sent keeps its place for as long as there is time for that. Calls do not wait for a batch
+// that takes long: when none has begun for a while (patience), those that wait are sent over
+// another connection, and what is late then counts no more.
 //
 // It is safe for concurrent use.
 type batcher struct {
@@ -48,14 +40,17 @@ type batcher struct {
 	begun     time.Time // when the last did
 	overtakes int       // so far
 	company   bool      // whether the last exchange was of several calls
-	queue     []*waiter
+	line      line
+	watchdog  *time.Timer // calls overtake; nil: not yet
+	watched   bool        // by it, as long as calls wait
 }
 
 // waiter is a call that waits, in the order of coming, or has been sent with others. Its
 // command is not the caller's own, who may leave while it is written or answered.
 type waiter struct {
 	*redis.Cmd
-	bytes int // of answers in it
+	bytes  int  // of answers in it
+	inLine bool // guarded by the batcher
 
 	done  chan struct{} // told once, when the call has ended
 	timer *time.Timer
@@ -64,8 +59,14 @@ type waiter struct {
 // waiters are those whose calls have ended and whose callers have gone: nobody else knows
 // them any more.
 var waiters = sync.Pool{New: func() any {
-	return &waiter{done: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
+	w := &waiter{done: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
+	w.timer.Stop()
+	return w
 }}
+
+// errUnsent is the failure of a call that was not sent, because others were ahead of it until
+// its time was over. It says nothing of the server.
+var errUnsent = fmt.Errorf("%w: other calls were ahead of it", redis.ErrPoolTimeout)
 
 // NoRetry keeps the library from repeating it.
 func (*waiter) NoRetry() bool { return true }
@@ -101,7 +102,7 @@ func (b *batcher) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			b.passOn(since)
 		}
 		if !queued {
-			return redis.ErrPoolExhausted
+			return fmt.Errorf("%w: %w", errUnsent, redis.ErrPoolExhausted)
 		}
 		if err := b.await(ctx, w); err != nil {
 			return err
@@ -135,18 +136,30 @@ func (b *batcher) alone() bool {
 		runtime.Gosched()
 		b.mu.Lock()
 	}
-	b.company = len(b.queue) > 0
+	b.company = b.line.waiting > 0
 	return !b.company
 }
 
 func (b *batcher) enqueue(w *waiter) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.queue) == maxQueued {
+	if !b.line.join(w) {
 		return false
 	}
-	b.queue = append(b.queue, w)
+	if !b.watched {
+		b.watch(b.patience)
+	}
 	return true
+}
+
+// watch has the time of the last exchange looked at after d. The batcher is locked.
+func (b *batcher) watch(d time.Duration) {
+	b.watched = true
+	if b.watchdog == nil {
+		b.watchdog = time.AfterFunc(d, b.overtake)
+	} else {
+		b.watchdog.Reset(d)
+	}
 }
 
 // newWaiter copies what a caller may use again as soon as it has left.
@@ -166,35 +179,46 @@ func newWaiter(args []any) *waiter {
 // await returns when a call has ended, or why its caller leaves it: that one must not be
 // used again.
 func (b *batcher) await(ctx context.Context, w *waiter) error {
-	end, bounded := ctx.Deadline()
+	sendBy, end, bounded := sendingTime(ctx)
 	caller := callers(ctx)
-	defer w.timer.Stop()
-	for pause := b.patience; ; pause = b.overtake(w) {
-		if bounded {
-			pause = min(pause, time.Until(end))
-		}
-		w.timer.Reset(pause)
+	if bounded {
+		w.timer.Reset(time.Until(sendBy))
+		defer w.timer.Stop()
+	}
+	for {
 		select {
 		case <-w.done:
 			return nil
 		case <-caller.Done():
 			return b.leave(w, caller.Err())
 		case <-w.timer.C:
-			if bounded && !time.Now().Before(end) {
+			if err := b.leaveLine(w, context.DeadlineExceeded); err != nil {
+				return err
+			}
+			left := time.Until(end)
+			if left <= 0 {
 				return b.leave(w, context.DeadlineExceeded)
 			}
+			w.timer.Reset(left)
 		}
 	}
 }
 
-// leave takes a call out of the queue, so that it is never sent. One that was may run; nil
-// where it has ended just now.
-func (b *batcher) leave(w *waiter, why error) error {
+// leaveLine takes a call out of the line, so that it is never sent; nil where it was sent.
+func (b *batcher) leaveLine(w *waiter, why error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if i := slices.Index(b.queue, w); i >= 0 {
-		b.queue = slices.Delete(b.queue, i, i+1)
-		return fmt.Errorf("%w: %w", redis.ErrPoolTimeout, why)
+	if b.line.leave(w) {
+		return fmt.Errorf("%w: %w", errUnsent, why)
+	}
+	return nil
+}
+
+// leave is for a caller who leaves a call wherever it is. One that was sent may run; nil where
+// it has ended just now.
+func (b *batcher) leave(w *waiter, why error) error {
+	if err := b.leaveLine(w, why); err != nil {
+		return err
 	}
 	select {
 	case <-w.done:
@@ -204,20 +228,22 @@ func (b *batcher) leave(w *waiter, why error) error {
 	}
 }
 
-// overtake has what waits sent beside the exchanges under way, if w still waits and none has
-// begun for long. It returns when to look again.
-func (b *batcher) overtake(w *waiter) time.Duration {
+// overtake has what waits sent beside the exchanges under way, if none has begun for long.
+func (b *batcher) overtake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if late := time.Since(b.begun); late < b.patience {
-		return b.patience - late
+	if b.line.waiting == 0 {
+		b.watched = false
+		return
 	}
-	if slices.Contains(b.queue, w) {
+	late := time.Since(b.begun)
+	if late >= b.patience {
 		b.overtakes++
 		b.trips = 1
 		go b.serve(b.take(), b.overtakes)
+		late = 0
 	}
-	return b.patience
+	b.watch(b.patience - late)
 }
 
 // passOn ends an exchange that began after so many overtakes, and begins another for what
@@ -236,23 +262,18 @@ func (b *batcher) next(since int) []*waiter {
 	if since != b.overtakes {
 		return nil
 	}
-	if len(b.queue) == 0 {
+	if b.line.waiting == 0 {
 		b.trips--
 		return nil
 	}
 	return b.take()
 }
 
-// take returns the calls that are sent next. The batcher is locked, and a call waits.
+// take begins an exchange of the calls that are sent next. The batcher is locked, and a call
+// waits.
 func (b *batcher) take() []*waiter {
-	n, size := 1, b.queue[0].bytes
-	for n < min(len(b.queue), maxBatch) && size+b.queue[n].bytes <= maxBatchBytes {
-		size += b.queue[n].bytes
-		n++
-	}
-	b.begun, b.company = time.Now(), n > 1
-	batch := slices.Clone(b.queue[:n])
-	b.queue = slices.Delete(b.queue, 0, n)
+	batch := b.line.take()
+	b.begun, b.company = time.Now(), len(batch) > 1
 	return batch
 }
 

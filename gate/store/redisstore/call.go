@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -86,7 +87,7 @@ func loadScript(ctx context.Context, client redis.UniversalClient, script *luasc
 	return client.ScriptLoad(ctx, script.Source).Err()
 }
 
-// try makes one attempt and, if that ends without a reply, one more over a new
+// try makes one attempt and, if that was sent and ends without a reply, one more over a new
 // connection, all within the store's timeout. redis.Nil is a reply.
 func (s *Store) try(ctx context.Context, op string, attempt func(ctx context.Context, client redis.UniversalClient, resent bool) error) error {
 	start := time.Now()
@@ -121,7 +122,7 @@ func (s *Store) attempts(ctx context.Context, op string, attempt func(ctx contex
 		return err
 	}
 	maybe := mayHaveRun(err)
-	if isReply(err) && !elsewhere[code(err)] || ctx.Err() != nil || s.closed.Load() {
+	if errors.Is(err, errUnsent) || isReply(err) && !elsewhere[code(err)] || ctx.Err() != nil || s.closed.Load() {
 		return s.failure(op, err, maybe)
 	}
 	s.lookAround(ctx)

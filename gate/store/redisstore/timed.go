@@ -14,6 +14,7 @@ import (
 type timed struct {
 	context.Context // the caller's
 	end             time.Time
+	whole           time.Time // the end of the call that this is an attempt of
 
 	mu     sync.Mutex
 	waited context.Context // with a timer, once somebody has asked for Done
@@ -27,7 +28,22 @@ func within(ctx context.Context, d time.Duration) (context.Context, *timed) {
 	if given, bounded := ctx.Deadline(); bounded && given.Before(t.end) {
 		t.end = given
 	}
+	t.whole = t.end
+	if call, ok := ctx.(*timed); ok {
+		t.whole = call.end
+	}
 	return t, t
+}
+
+// sendingTime is until when a call may wait to be sent, and the end of its time: an attempt
+// begins when it is sent, and one that would be cut short is not worth it. It may take effect
+// and yet find nobody who waits for it.
+func sendingTime(ctx context.Context) (sendBy, end time.Time, bounded bool) {
+	end, bounded = ctx.Deadline()
+	if t, ok := ctx.(*timed); ok {
+		end = t.whole
+	}
+	return end.Add(-firstShare(time.Until(end))), end, bounded
 }
 
 // callers is the context that a call was made with: it ends early only when the caller
