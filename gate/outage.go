@@ -38,13 +38,18 @@ func (j *journey) store() store.Store {
 }
 
 // goOn turns to what the rule says about a store that is away: nil when the
-// question is now one to this process.
+// question is now one to this process. A store that was not asked for want of a turn is not
+// away, and past it the backend would get the crowd that the gate is to keep from it.
 func (j *journey) goOn(d *store.Decide, wait *patience, err error) *Reply {
 	if j.outage != nil { // the process's own memory is full
 		return j.refuse(decision.DecisionStoreDown, "Too much has happened since the store that keeps the bookings went away.", time.Second)
 	}
+	maybe := !errors.Is(err, errAway) && j.gate.noteFailure(err)
+	if isUnsent(err) && !j.gate.back.Away() {
+		return j.refuse(decision.DecisionBusy, "Too many requests came at the same moment.", time.Second)
+	}
 	j.outage = &outage{bound: boundBackend}
-	if !errors.Is(err, errAway) && j.gate.noteFailure(err) {
+	if maybe {
 		asked := &grant{decide: *d, decided: store.Decided{Hold: d.ID}}
 		if d.Pool == "" || d.Action != store.Book {
 			asked.decided.Hold = ""
@@ -71,6 +76,12 @@ func (j *journey) goOn(d *store.Decide, wait *patience, err error) *Reply {
 		j.outage.bound = strconv.FormatInt(bound, 10)
 	}
 	return nil
+}
+
+// isUnsent reports a call to the store that found no turn.
+func isUnsent(err error) bool {
+	failure, ok := errors.AsType[*store.Error](err)
+	return ok && failure.Kind == store.KindUnsent
 }
 
 // passThrough forwards what this process admitted, within the rule's limits for a

@@ -97,7 +97,7 @@ func NewMetrics(config *rules.Config, version, commit string) *Metrics {
 		m.repeated.WithLabelValues(pool)
 	}
 	m.registerTruth(config)
-	for _, kind := range []store.ErrorKind{store.KindTimeout, store.KindConnection, store.KindFull, store.KindReply, store.KindServer, store.KindClosed, degrade.KindOpen} {
+	for _, kind := range []store.ErrorKind{store.KindTimeout, store.KindConnection, store.KindFull, store.KindReply, store.KindServer, store.KindClosed, store.KindUnsent, degrade.KindOpen} {
 		m.storeErrs.WithLabelValues(string(kind))
 	}
 	return m

@@ -38,10 +38,12 @@ func NewGuard(s store.Store, cfg rules.StoreBreaker) *Guard {
 }
 
 // notAnOutage tells failures of one call from failures of the store: one that is
-// full still answers for the slots and keys it has.
+// full still answers for the slots and keys it has, and a call that was not sent says
+// nothing of it. The breaker forgets such a call: it is no success either, and another
+// may be made in the place of a probe that ends so.
 func notAnOutage(err error) bool {
 	failure, ok := errors.AsType[*store.Error](err)
-	return ok && failure.Kind == store.KindFull
+	return ok && (failure.Kind == store.KindFull || failure.Kind == store.KindUnsent)
 }
 
 // Decide is store.Store's, or a failure of KindOpen at once.

@@ -77,6 +77,46 @@ func TestGuardTakesAFullStoreForAlive(t *testing.T) {
 	}
 }
 
+// A call that was not sent is no failure of the store, and no success.
+func TestGuardPassesOverCallsThatWereNotSent(t *testing.T) {
+	s := &scripted{decide: fail(store.KindUnsent)}
+	g := NewGuard(s, breaker)
+	for range 10 {
+		if _, err := g.Decide(t.Context(), nil); kindOf(t, err) != store.KindUnsent || g.State() != 0 {
+			t.Fatalf("state %d after %v", g.State(), err)
+		}
+	}
+	for _, kind := range []store.ErrorKind{store.KindTimeout, store.KindTimeout, store.KindUnsent, store.KindTimeout} {
+		s.decide = fail(kind)
+		_, _ = g.Decide(t.Context(), nil)
+	}
+	if g.State() != 2 {
+		t.Fatalf("state %d after three failures, want 2 (open)", g.State())
+	}
+}
+
+// A probe that was not sent leaves its place to another.
+func TestGuardProbesAgainAfterAProbeThatWasNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{decide: fail(store.KindConnection)}
+		g := NewGuard(s, breaker)
+		for range 3 {
+			_, _ = g.Decide(t.Context(), nil)
+		}
+		time.Sleep(1300 * time.Millisecond)
+		s.decide = fail(store.KindUnsent)
+		for range 3 {
+			if _, err := g.Decide(t.Context(), nil); kindOf(t, err) != store.KindUnsent || g.State() != 1 {
+				t.Fatalf("state %d after %v, want 1 (half-open)", g.State(), err)
+			}
+		}
+		s.decide = func() error { return nil }
+		if _, err := g.Decide(t.Context(), nil); err != nil || g.State() != 0 {
+			t.Fatalf("state %d after a good probe: %v", g.State(), err)
+		}
+	})
+}
+
 func TestGuardSurvivesAPanicOfItsProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scripted{decide: fail(store.KindConnection)}

@@ -329,6 +329,7 @@ const (
 	KindReply      ErrorKind = "reply"  // an answer that no script of ours gives
 	KindServer     ErrorKind = "server" // READONLY, LOADING, NOPERM, MASTERDOWN, …
 	KindClosed     ErrorKind = "closed" // the store was closed here
+	KindUnsent     ErrorKind = "unsent" // others were ahead here until its time was over: no word on the store
 )
 
 // Error is a failure of the store itself. Maybe tells that the call may have

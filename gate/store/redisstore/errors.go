@@ -91,6 +91,8 @@ func (s *Store) failure(op string, err error, maybe bool) *store.Error {
 		}
 	case s.closed.Load():
 		failure.Kind = store.KindClosed
+	case errors.Is(err, errUnsent) && !errors.Is(err, context.Canceled):
+		failure.Kind = store.KindUnsent
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, os.ErrDeadlineExceeded),
 		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted),
