@@ -124,7 +124,8 @@ func startGate(ctx context.Context, r *rig.Rig, s conf.Settings) (*rig.Process, 
 // settings are those of one round before the API at backend.
 func (o Options) settings(r *rig.Rig, backend, store string) (s conf.Settings, err error) {
 	s = conf.Settings{
-		Backend: backend, Redis: store, Workers: runtime.NumCPU(), Capacity: seats, StoreTimeout: o.StoreTimeout.String(),
+		Backend: backend, Redis: store, Workers: runtime.NumCPU(), Capacity: seats,
+		StoreTimeout: o.StoreTimeout.String(), RejectCache: "250ms", // the default
 	}
 	if s.Dir, err = r.Folder(); err != nil {
 		return s, err
