@@ -1,7 +1,8 @@
 -- The usual decide, straight through: a booking of a slot that is known and verified, of which
--- nothing is due, marked, touched, cancelled or closed; under a key that is done, or one that is
--- new, by a subject that has nothing there, within its limits. The general steps would decide the same with
--- several times the work. What is not so goes on to them: nothing has been written then.
+-- nothing is due, marked, touched, cancelled or closed, or of one that nobody knows yet; under a key
+-- that is done, or one that is new, by a subject that has nothing there, within its limits. The general
+-- steps would decide the same with several times the work. What is not so goes on to them: nothing has
+-- been written then.
 --
 -- A text costs by its bytes here, and a number that becomes one is dear: what is the same in
 -- several texts is made once, what the gate knows as text stays text, and what only an admit
@@ -35,6 +36,13 @@ local function decide_usual(look, charge)
 
   local slot = call('HMGET', KEYS[1], 's', 'r', hold_field, adopted_field, subject_field)
   local state, run = slot[1], slot[2]
+  local born = not state and string.match(ARGV[2], '^([^|]*)|0|') -- the run that a slot begins in which nobody knows
+  if born then
+    local retain = select(10, cmsgpack.unpack_limit(ARGV[1], 9, asked))
+    local keep = now + retain + math.max(KEEP_MORE, math.floor(retain / 8))
+    run, state = born, '1|' .. struct.pack(SLOT_STATE, keep, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, now, keep, now + COPY_WINDOW,
+      AS_CONFIGURED, AS_CONFIGURED, 0, 0)
+  end
   if not state or slot[3] or slot[4] or #state ~= SLOT_LENGTH or string.find(state, '1|', 1, true) ~= 1
     or not run or string.find(ARGV[2], run .. '|', 1, true) ~= 1 then return end
   local exp, conf, held, adm, ver, first, keyed_till, quiet, ref, rel, qw, idx, keep, grave, own, own_opens, closed, odd =
@@ -75,11 +83,11 @@ local function decide_usual(look, charge)
   end
   if look then of_slot = look(KEYS[11], limits, 5, us) end
   if of_slot == false then return end
-  local _, proof, _, subject, units, key, ttl, text, room, retain, lease, hold_ttl = cmsgpack.unpack_limit(ARGV[1], 11, asked)
+  local after, proof, _, subject, units, key, ttl, text, room, retain, lease, hold_ttl = cmsgpack.unpack_limit(ARGV[1], 11, asked)
   local stamp, seen = format('%d', now), rel == 0 and '0' or format('%d', rel)
   if room > 0 and call('ZCOUNT', KEYS[2], '(' .. AWAITED_TILL .. stamp, '+inf') >= room then return end
   local remembered = now + retain
-  if adm == 0 or keep < remembered or now - idx >= INDEX_TOUCH then return end
+  if keep < remembered or now - idx >= INDEX_TOUCH then return end
   if quiet <= now then
     if call('PTTL', KEYS[5]) ~= NO_KEY then return end
     quiet = now + OUTBOX_LOOK
@@ -113,6 +121,15 @@ local function decide_usual(look, charge)
     call('HSET', KEYS[1], 's', s, hold_field, h, subject_field, '0|' .. id .. '|')
   else
     call('HSET', KEYS[1], 's', s, hold_field, h)
+  end
+  if adm == 0 then call('PEXPIRE', KEYS[3], format('%d', keep - now)) end -- its ledger begins
+  if born then
+    local life, _, _, name = keep - now, cmsgpack.unpack_limit(ARGV[1], 2, after)
+    call('HSET', KEYS[1], 'r', run)
+    call('ZADD', KEYS[2], ATTEMPT_ZONE, '@')
+    call('PEXPIRE', KEYS[1], life)
+    call('PEXPIRE', KEYS[2], life)
+    index_note(KEYS[4], name, us, retain)
   end
   local limited = look and charge(limits, us, id, by_subject, by_client, of_slot) or ''
   return 'admitted|' .. id .. '|0|0|' .. seen .. '||0|0|0|' .. format('%d', left - taken) .. '||' .. limited .. '|'

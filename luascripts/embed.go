@@ -29,11 +29,11 @@ type Script struct {
 }
 
 var (
-	slotParts = []string{"clock", "form", "server", "bounds", "finished", "hold", "truth", "cancel", "slot", "subject", "holders", "hold_moves",
-		"pool_index", "pool_looks", "pool_outbox", "slot_save", "full"}
+	slotParts = []string{"clock", "pool_index", "form", "server", "bounds", "finished", "hold", "truth", "cancel", "slot", "subject", "holders", "hold_moves",
+		"pool_looks", "pool_outbox", "slot_save", "full"}
 	// The usual case comes before the functions of all others: Redis makes these anew for
 	// each call that gets to them.
-	decideParts = slices.Insert(slices.Clone(slotParts), 1, "decide_usual", "decide_limited")
+	decideParts = slices.Insert(slices.Clone(slotParts), 2, "decide_usual", "decide_limited")
 	settleParts = slices.Insert(slices.Clone(slotParts), 1, "settle_usual")
 	leaderParts = []string{"clock", "form", "bounds", "finished"}
 	keyParts    = []string{"clock", "form", "bounds", "finished", "key"}

@@ -3,9 +3,9 @@
 -- each note.
 
 local function index_note(index, name, us, retain)
-  local life = retain + 2 * INDEX_TOUCH
-  redis.call('ZADD', index, int(us), name)
-  redis.call('PEXPIRE', index, int(life))
-  local idle = redis.call('ZRANGEBYSCORE', index, '-inf', int(us - life * 1000), 'LIMIT', 0, INDEX_TRIM)
-  if #idle > 0 then redis.call('ZREM', index, unpack(idle)) end
+  local call, life = redis.call, retain + 2 * INDEX_TOUCH
+  call('ZADD', index, string.format('%d', us), name)
+  call('PEXPIRE', index, string.format('%d', life))
+  local idle = call('ZRANGEBYSCORE', index, '-inf', string.format('%d', us - life * 1000), 'LIMIT', 0, INDEX_TRIM)
+  if #idle > 0 then call('ZREM', index, unpack(idle)) end
 end
