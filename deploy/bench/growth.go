@@ -14,7 +14,7 @@ func growthCommand(args []string, progress io.Writer) (job, error) {
 	flags.SetOutput(progress)
 	out := flags.String("out", resultsFolder, "write growth.json and .md to this `folder`")
 	most := flags.Int("most", 1_000_000, "leave out sizes above this")
-	calls := flags.Int("calls", 2000, "measured decisions of each size, and settlements")
+	calls := flags.Int("calls", 1000, "measured decisions of each size, and settlements, in twenty rounds")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -29,6 +29,7 @@ func growthCommand(args []string, progress io.Writer) (job, error) {
 	}
 	o := growth.Options{
 		Slots:    upTo(1, 10, 1000, 100_000, 1_000_000),
+		Booked:   upTo(1000, 100_000),
 		Units:    upTo(10, 1000, 50_000),
 		Keys:     upTo(1000, 100_000, 1_000_000),
 		Calls:    *calls,

@@ -7,9 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/store/redisstore"
+	"github.com/slotgate/slotgate/luascripts"
 	"github.com/slotgate/slotgate/rules"
 )
 
@@ -22,12 +25,21 @@ const manyUnits = 1 << 40
 // retain keeps what is filled in for as long as a measurement takes.
 const retain = 24 * time.Hour
 
+// stride is a large prime: steps of it visit slots all over the keyspace, each once.
+const stride = 7919
+
 // answer is a stored response of the usual size.
 var answer = make([]byte, 256)
+
+// names are those of the store's keys, pool the only one.
+var names = luascripts.Keys{Prefix: "growth"}
+
+const pool = "lessons"
 
 // filler makes a store know things, and books on it.
 type filler struct {
 	store     *redisstore.Store
+	redis     *redis.Client // of the same server
 	slotCount int
 	taken     int // numbers of bookings, each used once
 }
@@ -45,18 +57,51 @@ func (f *filler) prime(ctx context.Context) error {
 	return f.book(ctx, f.orders(1))
 }
 
-// slots makes n slots known, with nothing booked.
+// slots makes n slots known, with nothing booked: the last by the store's own call, the
+// others as copies of what that left, each in the pool's index.
 func (f *filler) slots(ctx context.Context, n int) error {
 	f.slotCount = n
-	return each(n, func(i int) error {
-		_, err := f.store.Change(ctx, store.SlotQuery{
-			Pool: "lessons", Slot: slotName(i), Capacity: manyUnits, HoldTTL: retain, Retain: retain,
-		}, store.SlotChange{Verify: true})
+	_, err := f.store.Change(ctx, store.SlotQuery{
+		Pool: pool, Slot: slotName(n - 1), Capacity: manyUnits, HoldTTL: retain, Retain: retain,
+	}, store.SlotChange{Verify: true})
+	if err != nil {
 		return err
+	}
+	original, noted := names.Slot(pool, slotName(n-1)), time.Now().UnixMicro()
+	return inBatches(ctx, f.redis, n-1, func(p redis.Pipeliner, i int) {
+		slot := names.Slot(pool, slotName(i))
+		p.Copy(ctx, original.State, slot.State, 0, false)
+		p.Copy(ctx, original.Due, slot.Due, 0, false)
+		p.ZAdd(ctx, names.Index(pool), redis.Z{Score: float64(noted + int64(i)), Member: slotName(i)})
 	})
 }
 
-// units books n units in one slot, each for a subject of its own, without keys.
+// booked makes n slots known and books a unit in each.
+func (f *filler) booked(ctx context.Context, n int) error {
+	if err := f.slots(ctx, n); err != nil {
+		return err
+	}
+	return f.units(ctx, n)
+}
+
+// inBatches sends Redis what write says for each number below n.
+func inBatches(ctx context.Context, client *redis.Client, n int, write func(p redis.Pipeliner, i int)) error {
+	const batch = 1000
+	for from := 0; from < n; from += batch {
+		_, err := client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i := from; i < min(n, from+batch); i++ {
+				write(p, i)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// units books n units, each for a subject of its own, without keys.
 func (f *filler) units(ctx context.Context, n int) error {
 	return f.fill(ctx, n, func(o *store.Decide) { o.Key = "" })
 }
@@ -98,8 +143,7 @@ func (f *filler) orders(n int) []*store.Decide {
 		number := f.taken + i
 		orders[i] = &store.Decide{
 			ID: fmt.Sprintf("request-%012d", number), Rule: "book",
-			// Steps of a large prime visit slots all over the keyspace.
-			Pool: "lessons", Slot: slotName(number * 7919 % f.slotCount), Subject: fmt.Sprintf("student-%d", number), Units: 1,
+			Pool: pool, Slot: slotName(number * stride % f.slotCount), Subject: fmt.Sprintf("student-%d", number), Units: 1,
 			Capacity: manyUnits, HoldTTL: retain, Retain: retain, OnePerSubject: true, Lease: time.Hour,
 			Group: "book", Key: fmt.Sprintf("key-%016d", number), KeyTTL: retain, Scope: "bearer",
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
@@ -52,9 +53,10 @@ func (r *Redis) Stop() {
 
 // ScriptTime is what scripts have taken inside Redis since CONFIG RESETSTAT.
 type ScriptTime struct {
-	Calls   int64   `json:"calls"`
-	Micros  float64 `json:"us"` // of all calls
-	PerCall float64 `json:"us_per_call"`
+	Calls    int64   `json:"calls"`
+	Micros   float64 `json:"us"` // of all calls
+	PerCall  float64 `json:"us_per_call"`
+	Commands float64 `json:"commands_per_call"` // that scripts ran
 }
 
 // ScriptTime reads INFO commandstats.
@@ -64,18 +66,23 @@ func (r *Redis) ScriptTime(ctx context.Context) (ScriptTime, error) {
 		return ScriptTime{}, err
 	}
 	var total ScriptTime
-	for _, command := range []string{"cmdstat_evalsha", "cmdstat_eval", "cmdstat_fcall"} {
+	var commands int64
+	for name, stat := range info["Commandstats"] {
 		var calls, micros int64
-		if stat, ok := info["Commandstats"][command]; ok {
-			if _, err := fmt.Sscanf(stat, "calls=%d,usec=%d", &calls, &micros); err != nil {
-				return ScriptTime{}, fmt.Errorf("INFO commandstats says %s:%s: %w", command, stat, err)
-			}
+		if _, err := fmt.Sscanf(stat, "calls=%d,usec=%d", &calls, &micros); err != nil {
+			return ScriptTime{}, fmt.Errorf("INFO commandstats says %s:%s: %w", name, stat, err)
 		}
-		total.Calls += calls
-		total.Micros += float64(micros)
+		switch command := strings.TrimPrefix(name, "cmdstat_"); {
+		case command == "evalsha" || command == "eval" || command == "fcall":
+			total.Calls += calls
+			total.Micros += float64(micros)
+		case command != "ping" && command != "info" && command != "hello" && !strings.Contains(command, "|"):
+			commands += calls
+		}
 	}
 	if total.Calls > 0 {
 		total.PerCall = total.Micros / float64(total.Calls)
+		total.Commands = float64(commands) / float64(total.Calls)
 	}
 	return total, nil
 }
