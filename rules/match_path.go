@@ -34,14 +34,13 @@ func isNormalPath(raw string) bool {
 	if raw == "" || raw[0] != '/' {
 		return false
 	}
-	for i := 0; i < len(raw); i++ {
+	begins := true // a segment
+	for i := 1; i < len(raw); i++ {
 		c := raw[i]
-		if !isPathChar(c) && c != '/' {
+		if c != '/' && !isPathChar(c) || begins && (c == '/' || c == '.') {
 			return false
 		}
-		if i > 0 && raw[i-1] == '/' && (c == '/' || c == '.') {
-			return false
-		}
+		begins = c == '/'
 	}
 	return true
 }
@@ -121,16 +120,14 @@ func isUnreserved(c byte) bool {
 }
 
 // isPathChar: what a segment may hold as it is (RFC 3986, 3.3).
-func isPathChar(c byte) bool {
-	if isUnreserved(c) {
-		return true
+func isPathChar(c byte) bool { return pathChars[c] }
+
+var pathChars = func() (t [256]bool) {
+	for c := range t {
+		t[c] = isUnreserved(byte(c)) || strings.IndexByte("!$&'()*+,;=:@", byte(c)) >= 0
 	}
-	switch c {
-	case '!', '$', '&', '\'', '(', ')', '*', '+', ',', ';', '=', ':', '@':
-		return true
-	}
-	return false
-}
+	return t
+}()
 
 const upperHex = "0123456789ABCDEF"
 

@@ -71,14 +71,23 @@ type readings struct {
 // readPath reads a raw path, with the segments of the normal form in buf where they
 // fit. A path without a normal form is an error; see suspectPaths.
 func readPath(raw string, d *dialect, buf []string) (readings, error) {
-	text := raw
-	if !isNormalPath(raw) {
-		var err error
-		if text, err = normalizeEscapes(raw); err != nil {
-			return readings{}, err
-		}
+	if isNormalPath(raw) && strings.IndexByte(raw, ';') < 0 {
+		return readPlain(raw, d, buf), nil
+	}
+	text, err := normalizeEscapes(raw)
+	if err != nil {
+		return readings{}, err
 	}
 	return readText(text, d, buf), nil
+}
+
+// readPlain reads a path with nothing encoded, no parameters, no empty and no dot
+// segment, as nearly all are. Only names in it may be read in more than one way.
+func readPlain(text string, d *dialect, buf []string) readings {
+	rs := readings{dialect: d, normal: splitPath(text, buf, collapseFirst)}
+	rs.normal.text, rs.normal.is = text, normalForm|readByDialect
+	rs.others = d.nameReadings(rs.others, &rs.normal, text)
+	return rs
 }
 
 // readText reads a path with normal escapes.
@@ -95,18 +104,24 @@ func readText(text string, d *dialect, buf []string) readings {
 		}
 		rs.others = d.otherReadings(rs.others, behind)
 	}
+	rs.others = d.nameReadings(rs.others, &rs.normal, text)
+	return rs
+}
+
+// nameReadings adds what names in the path may be: session ids and scripts.
+func (d *dialect) nameReadings(list []reading, normal *reading, text string) []reading {
 	if d.windows {
 		if plain := dropSessionIDs(text); plain != text {
-			rs.others = append(rs.others, asRead(splitPath(plain, nil, collapseFirst)))
+			list = append(list, asRead(splitPath(plain, nil, collapseFirst)))
 		}
 	}
 	if d.mayFront(text) {
-		rs.others = d.frontReadings(rs.others, &rs.normal)
-		for i := range rs.others {
-			rs.others = d.frontReadings(rs.others, &rs.others[i])
+		list = d.frontReadings(list, normal)
+		for i := range list {
+			list = d.frontReadings(list, &list[i])
 		}
 	}
-	return rs
+	return list
 }
 
 // count bounds the argument of at.
@@ -211,9 +226,6 @@ const (
 // splitPath cuts a path with normal escapes into segments, in buf where they fit.
 func splitPath(text string, buf []string, order dotOrder) reading {
 	p := reading{segments: buf[:0]}
-	if isNormalPath(text) {
-		p.text = text
-	}
 	for rest, more := strings.TrimPrefix(text, "/"), true; more; {
 		var segment string
 		segment, rest, more = strings.Cut(rest, "/")
