@@ -49,7 +49,8 @@ type Shadow struct {
 
 // shadow begins the shadow of a request for which modes.find said modeShadow.
 func (g *Gate) shadow(now *modes, req *Request, m rules.Match, refusal *rules.Refusal) *Shadow {
-	beside := *req // the body that is read here is not what is sent
+	beside := *req     // the body that is read here is not what is sent
+	beside.Texts = nil // nor does it go by the connection's memory: it may outlast the request
 	s := &Shadow{
 		j:     &journey{gate: g, book: now.book, req: &beside, match: m, began: time.Now(), shadow: true},
 		modes: now, doubt: m.NeedsBody, refusal: refusal,

@@ -172,7 +172,7 @@ func (c *jsonCondition) holds(raw []byte) bool {
 		if bytes.IndexByte(raw, '\\') < 0 {
 			return c.want.Kind == ScalarString && string(raw[1:len(raw)-1]) == c.want.Text
 		}
-		return c.want.Kind == ScalarString && unquoteJSON(raw) == c.want.Text
+		return c.want.Kind == ScalarString && string(unquoteJSON(raw)) == c.want.Text
 	case first == 't' || first == 'f':
 		return c.want.Kind == ScalarBool && string(raw) == c.want.Text
 	case first == 'n':

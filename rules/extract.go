@@ -274,7 +274,7 @@ func (x *Extraction) identity(sources []source) (string, *Refusal) {
 	if !known {
 		return "", nil
 	}
-	return string(b), nil
+	return x.req.Texts.Of(b), nil
 }
 
 // partMark begins each part of a joined text.

@@ -168,9 +168,9 @@ func (x *Extraction) findJSON(s *source) (string, bool, *Refusal) {
 	raw := v.raw(text)
 	switch c := raw[0]; {
 	case c == '"':
-		return unquoteJSON(raw), true, nil
+		return x.req.Texts.Of(unquoteJSON(raw)), true, nil
 	case c == '-' || '0' <= c && c <= '9':
-		literal := string(raw)
+		literal := x.req.Texts.Of(raw)
 		text, ok := numberText(literal)
 		if !ok {
 			return "", false, refuse(RefuseUnidentified, "%s: the number is out of bounds", s.label)
@@ -191,12 +191,12 @@ func looksLikeJSON(text []byte) bool {
 }
 
 // unquoteJSON decodes a valid JSON string.
-func unquoteJSON(raw []byte) string {
+func unquoteJSON(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1])
+		return raw[1 : len(raw)-1]
 	}
 	text, _ := jsontext.AppendUnquote(nil, raw)
-	return string(text)
+	return text
 }
 
 // locate finds the pointers below root in a valid text.

@@ -119,7 +119,8 @@ func appendQuery(b []byte, raw string) []byte {
 		return b
 	}
 	type pair struct{ name, value string }
-	var pairs []pair
+	var few [8]pair
+	pairs := few[:0]
 	for piece := range splitPairs(raw) {
 		name, value, _ := strings.Cut(piece, "=")
 		decodedName, ok1 := decodePercent(name, true)

@@ -45,7 +45,7 @@ func (s *answerSource) find(a *answer) (text string, ok bool) {
 	}
 	switch c := raw[0]; {
 	case c == '"':
-		return unquoteJSON(raw), true
+		return string(unquoteJSON(raw)), true
 	case c == '-' || '0' <= c && c <= '9':
 		return numberText(string(raw))
 	}

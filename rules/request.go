@@ -18,6 +18,7 @@ type Request struct {
 	Body   []byte
 	Client netip.Addr
 	Issued Issued // nil: the gate has handed out nothing
+	Texts  *Texts // make the texts that are found in it; nil: each has memory of its own
 }
 
 // Param is a path variable, decoded.
