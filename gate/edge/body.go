@@ -27,7 +27,8 @@ type requestBody struct {
 	length int64 // as head.length
 
 	data    []byte
-	taken   int64 // of the budget
+	room    []byte // of data, where it fits
+	taken   int64  // of the budget
 	started bool
 	ended   bool // read to its end
 	idle    bool // each read may take idle_timeout; else all of them read_timeout
@@ -168,10 +169,22 @@ func (b *requestBody) reserve(size int64) bool {
 		return false
 	}
 	b.taken = size
+	if size <= int64(cap(b.room)) {
+		b.data = append(b.room[:0:size], b.data...)
+		return true
+	}
 	grown := make([]byte, len(b.data), size)
 	copy(grown, b.data)
 	b.data = grown
 	return true
+}
+
+// spare is memory for the next body: that of this one, at which nobody looks any more.
+func (b *requestBody) spare() []byte {
+	if n := cap(b.data); n > cap(b.room) && n <= firstChunk {
+		return b.data[:0]
+	}
+	return b.room
 }
 
 // Read returns io.EOF only at the end that the framing tells.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/slotgate/slotgate/gate"
 	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/rules"
 )
 
 // handle is the way of every request.
@@ -27,7 +28,7 @@ type received struct {
 }
 
 var receiveds = sync.Pool{New: func() any {
-	r := new(received)
+	r := &received{head: head{texts: new(rules.Texts)}}
 	r.readAll = r.body.readAll
 	return r
 }}
@@ -36,7 +37,7 @@ var receiveds = sync.Pool{New: func() any {
 func (r *received) end() {
 	r.body.done()
 	if r.over {
-		*r = received{readAll: r.readAll}
+		*r = received{readAll: r.readAll, head: head{texts: r.head.texts}, body: requestBody{room: r.body.spare()}}
 		receiveds.Put(r)
 	}
 }
@@ -65,7 +66,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 	if in.length == 0 {
 		req.ReadBody = readNothing
 	} else {
-		r.body = requestBody{server: s, ctx: ctx, conn: ctx.Conn(), length: in.length, announced: in.trailers, await: await}
+		r.body = requestBody{server: s, ctx: ctx, conn: ctx.Conn(), length: in.length, announced: in.trailers, await: await, room: r.body.room}
 		req.ReadBody = r.readAll
 		req.BodyHeld = await != nil && in.length <= int64(s.config.MaxBody)
 	}

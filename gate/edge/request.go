@@ -21,7 +21,7 @@ import (
 func (s *Server) describe(r *gate.Request, ctx *fasthttp.RequestCtx, in *head) {
 	c := connOf(ctx.Conn())
 	r.Method, r.Path, r.Query, r.Host, r.Target = in.method, in.path, in.query, in.host, in.target
-	r.Gone, r.Arrived = c.hasGone, time.Now()
+	r.Gone, r.Arrived, r.Texts = c.hasGone, time.Now(), in.texts
 	proto := "http"
 	if ctx.IsTLS() {
 		proto = "https"
@@ -32,20 +32,20 @@ func (s *Server) describe(r *gate.Request, ctx *fasthttp.RequestCtx, in *head) {
 	via := viaOf(in.fields, in.http10)
 	r.Header, r.ID = clientFields(upstream.EndToEnd(in.fields), before.trusted)
 	if r.ID == "" {
-		r.ID = newRequestID()
+		r.ID = newRequestID(in.texts)
 	}
 	r.Header = before.appendTo(r.Header, via, c.hopOf(before.host, before.proto))
 }
 
 // newRequestID is 128 random bits. It tells requests apart in logs and is no secret, so
 // that the generator of the runtime does.
-func newRequestID() string {
+func newRequestID(texts *rules.Texts) string {
 	var raw [16]byte
 	binary.LittleEndian.PutUint64(raw[:8], rand.Uint64())
 	binary.LittleEndian.PutUint64(raw[8:], rand.Uint64())
 	var text [26]byte
 	idText.Encode(text[:], raw[:])
-	return string(text[:])
+	return texts.Of(text[:])
 }
 
 var idText = base32.StdEncoding.WithPadding(base32.NoPadding)

@@ -24,6 +24,7 @@ type head struct {
 	// length of the body: 0 without one, upstream.Unknown when it is chunked.
 	length int64
 	room   [16]rules.Field // of fields, where they fit
+	texts  *rules.Texts    // make all texts here; nil: each has memory of its own
 }
 
 // spareFields are the fields the gate adds on the way to the backend.
@@ -48,13 +49,13 @@ func (in *head) read(h *fasthttp.RequestHeader) *refusal {
 	if strings.ToUpper(in.method) != in.method {
 		return refuseMethod
 	}
-	if refused := in.readFields(string(h.RawHeaders())); refused != nil {
+	if refused := in.readFields(in.texts.Of(h.RawHeaders())); refused != nil {
 		return refused
 	}
 	if refused := in.readHost(); refused != nil {
 		return refused
 	}
-	if refused := in.readTarget(string(h.RequestURI())); refused != nil {
+	if refused := in.readTarget(in.texts.Of(h.RequestURI())); refused != nil {
 		return refused
 	}
 	if refused := in.frame(); refused != nil {

@@ -21,6 +21,7 @@ type answer struct {
 	// closes: the connection ends with this answer.
 	closes bool
 	room   [12]rules.Field // of fields, where they fit
+	texts  *rules.Texts    // make the fields' texts; nil: each head has memory of its own
 }
 
 // read reads up to the end of the final answer's head. method is that of the
@@ -57,7 +58,7 @@ func (a *answer) readHead(in *input) error {
 	if err != nil {
 		return err
 	}
-	text := string(raw)
+	text := a.texts.Of(raw)
 	_, _ = in.Discard(len(raw))
 
 	line, rest := cutLine(text)

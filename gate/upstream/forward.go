@@ -94,14 +94,14 @@ type forwarding struct {
 	free   func() // that of release, bound once
 }
 
-var forwardings = sync.Pool{New: func() any { return new(forwarding) }}
+var forwardings = sync.Pool{New: func() any { return &forwarding{answer: answer{texts: new(rules.Texts)}} }}
 
 // release gives the memory back, that of the result too.
 func (e *forwarding) release() {
 	if e.whole != nil {
 		e.whole.release()
 	}
-	*e = forwarding{free: e.free}
+	*e = forwarding{free: e.free, answer: answer{texts: e.answer.texts}}
 	forwardings.Put(e)
 }
 

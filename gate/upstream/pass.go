@@ -33,7 +33,7 @@ type Stream struct {
 // of the stream may be used afterwards, its Header among it. It need not be called.
 func (s *Stream) Free() {
 	if p, ok := s.Body.(*passing); ok && p.closed {
-		*p = passing{}
+		*p = passing{answer: answer{texts: p.answer.texts}}
 		passings.Put(p)
 	}
 }
@@ -90,7 +90,7 @@ type passing struct {
 	closed  bool
 }
 
-var passings = sync.Pool{New: func() any { return new(passing) }}
+var passings = sync.Pool{New: func() any { return &passing{answer: answer{texts: new(rules.Texts)}} }}
 
 func (p *passing) pass(r *gate.Request, now time.Time) error {
 	if p.body == nil {
