@@ -3,6 +3,7 @@ package decision
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/slotgate/slotgate/rules"
 )
@@ -75,7 +76,7 @@ func (p *Problem) appendJSON(b []byte) []byte {
 // appendString leaves a text that needs escapes to encoding/json.
 func appendString(b []byte, s string) []byte {
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+		if !plainBytes[s[i]] {
 			quoted, _ := json.Marshal(s) // a string always marshals
 			return append(b, quoted...)
 		}
@@ -84,3 +85,11 @@ func appendString(b []byte, s string) []byte {
 	b = append(b, s...)
 	return append(b, '"')
 }
+
+// plainBytes are those that encoding/json writes as they are.
+var plainBytes = func() (t [256]bool) {
+	for c := byte(' '); c <= '~'; c++ {
+		t[c] = strings.IndexByte(`"\<>&`, c) < 0
+	}
+	return t
+}()

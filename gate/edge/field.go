@@ -33,7 +33,7 @@ func appendField(b []byte, name, value string) []byte {
 	start := len(b)
 	b = append(b, value...)
 	for i := start; i < len(b); i++ {
-		if c := b[i]; c == '\r' || c == '\n' || c == 0 {
+		if c := b[i]; c < ' ' && (c == '\r' || c == '\n' || c == 0) {
 			b[i] = ' '
 		}
 	}
