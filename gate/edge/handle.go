@@ -37,7 +37,9 @@ var receiveds = sync.Pool{New: func() any {
 func (r *received) end() {
 	r.body.done()
 	if r.over {
-		*r = received{readAll: r.readAll, head: head{texts: r.head.texts}, body: requestBody{room: r.body.spare()}}
+		readAll, texts, room := r.readAll, r.head.texts, r.body.spare()
+		*r = received{}
+		r.readAll, r.head.texts, r.body.room = readAll, texts, room
 		receiveds.Put(r)
 	}
 }

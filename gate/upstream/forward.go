@@ -101,7 +101,9 @@ func (e *forwarding) release() {
 	if e.whole != nil {
 		e.whole.release()
 	}
-	*e = forwarding{free: e.free, answer: answer{texts: e.answer.texts}}
+	free, texts := e.free, e.answer.texts
+	*e = forwarding{}
+	e.free, e.answer.texts = free, texts
 	forwardings.Put(e)
 }
 

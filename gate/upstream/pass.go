@@ -33,7 +33,9 @@ type Stream struct {
 // of the stream may be used afterwards, its Header among it. It need not be called.
 func (s *Stream) Free() {
 	if p, ok := s.Body.(*passing); ok && p.closed {
-		*p = passing{answer: answer{texts: p.answer.texts}}
+		texts := p.answer.texts
+		*p = passing{}
+		p.answer.texts = texts
 		passings.Put(p)
 	}
 }
