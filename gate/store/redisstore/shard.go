@@ -30,7 +30,8 @@ func keySlot(tag string) int {
 }
 
 // tags holds a short text for each hash slot.
-var tags = sync.OnceValue(func() (texts [hashSlots]string) {
+var tags = sync.OnceValue(func() []string {
+	texts := make([]string, hashSlots)
 	for n, missing := uint64(0), hashSlots; missing > 0; n++ {
 		text := strconv.FormatUint(n, 36)
 		if slot := keySlot(text); texts[slot] == "" {
