@@ -28,10 +28,11 @@ func New(ctx context.Context) (*Rig, error) {
 		return nil, err
 	}
 	r := &Rig{dir: dir}
-	build := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator),
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+string(filepath.Separator),
 		"github.com/slotgate/slotgate/cmd/slotgate",
 		"github.com/slotgate/slotgate/cmd/legacybooking",
 		"github.com/slotgate/slotgate/deploy/bench/peer")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // and so as they are released (Makefile)
 	if out, err := build.CombinedOutput(); err != nil {
 		r.Close()
 		return nil, fmt.Errorf("go build: %w\n%s", err, out)
