@@ -144,9 +144,8 @@ func (g *Gate) Route(req *Request) (m rules.Match, off bool, reply *Reply) {
 	g.takeIDs(now, req)
 	m, mode, refusal := now.find(&req.Request)
 	if mode == modeEnforce && m.NeedsBody {
-		j := journey{gate: g, book: book, req: req, match: m, began: time.Now()}
-		if reply = j.readBody(); reply != nil {
-			return m, false, j.count(reply)
+		if reply = g.readToRoute(book, req, m); reply != nil {
+			return m, false, reply
 		}
 		m, mode, refusal = now.find(&req.Request)
 	}
@@ -161,12 +160,28 @@ func (g *Gate) Route(req *Request) (m rules.Match, off bool, reply *Reply) {
 		req.under = book
 		return m, false, nil
 	}
+	return m, false, g.refuseToRoute(book, req, m, refusal)
+}
+
+// readToRoute reads a body that tells the rule; a reply if it cannot be read. It and the
+// next are apart from Route for their journeys' sake, which are large: on the stack of each
+// connection they would stay for as long as it is open.
+func (g *Gate) readToRoute(book *rulebook, req *Request, m rules.Match) *Reply {
+	j := journey{gate: g, book: book, req: req, match: m, began: time.Now()}
+	if reply := j.readBody(); reply != nil {
+		return j.count(reply)
+	}
+	return nil
+}
+
+// refuseToRoute is the reply to what could be read in two ways.
+func (g *Gate) refuseToRoute(book *rulebook, req *Request, m rules.Match, refusal *rules.Refusal) *Reply {
 	j := journey{gate: g, book: book, req: req, match: m, began: time.Now()}
 	if m.Rule != nil {
 		j.route = book.routes[m.Rule.Index]
 		j.beginTrace()
 	}
-	return m, false, j.count(j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0))
+	return j.count(j.refuse(decision.Decision(refusal.Kind), refusal.Detail, 0))
 }
 
 // count tells those who watch of a reply.
