@@ -51,6 +51,7 @@ func runCommand(args []string, _ io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprint(stderr, faults)
 		return 1
 	}
+	sparing()
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt, syscall.SIGHUP)
 	defer signal.Stop(signals)
