@@ -15,7 +15,7 @@ const (
 	// the client that asks again in an outage.
 	localMemo = 10 * time.Minute
 	// maxMemos answers, of memoMemory bytes in all, are remembered; the oldest go first.
-	maxMemos   = 3 << 14
+	maxMemos   = 3 << 13
 	memoMemory = 32 << 20
 )
 
