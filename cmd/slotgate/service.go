@@ -77,6 +77,7 @@ func (s *service) serve(signals <-chan os.Signal) error {
 	if err := s.listen(); err != nil {
 		return err
 	}
+	forgetStart()
 	counting, stopCounting := context.WithCancel(context.Background())
 	var background sync.WaitGroup
 	background.Go(func() { s.metrics.CountHolds(counting, s.gate, s.store) })
