@@ -25,7 +25,7 @@ func lazily(dial func(ctx context.Context, network, address string) (net.Conn, e
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		connection, err := dial(ctx, network, address)
 		if err == nil {
-			return connection, nil
+			return lookingAgain(connection), nil
 		}
 		if failed := (*net.OpError)(nil); !errors.As(err, &failed) || failed.Op != "dial" {
 			err = &net.OpError{Op: "dial", Net: network, Err: err} // nothing has been sent
