@@ -129,6 +129,7 @@ func (j *journey) admit() (*grant, *Reply) {
 func (j *journey) ask(d *store.Decide) (store.Decided, error) {
 	step := j.step("decide")
 	decided, err := j.store().Decide(context.Background(), d)
+	j.endTurn()
 	step.End(err != nil)
 	if err != nil {
 		return store.Decided{}, err

@@ -50,6 +50,7 @@ type Gate struct {
 	strangers rate.Sometimes
 
 	rejects *rejects
+	turns   turns
 
 	switching sync.Mutex // held while modes or rules are changed
 	looks     looks      // that requests in shadow have begun
@@ -84,6 +85,7 @@ func New(o Options) (*Gate, error) {
 		closed:    make(chan struct{}),
 		strays:    newTally(),
 		rejects:   newRejects(),
+		turns:     newTurns(),
 		refused:   newRefusals(),
 	}
 	g.book.Store(newRulebook(Rules{Config: o.Config, Set: o.Set, Backend: o.Backend, Truth: o.Truth}, nil))
@@ -213,6 +215,7 @@ type journey struct {
 	missing   bool    // truth does not have the slot
 	outage    *outage // nil: the store decides
 	shadow    bool    // it only looks on
+	turn      bool    // it has one (turns)
 	trace     Trace   // nil: nobody traces
 
 	asked   store.Decide // what question makes
@@ -244,6 +247,10 @@ func (j *journey) run() *Reply {
 			return reply
 		}
 	}
+	if reply := j.takeTurn(); reply != nil {
+		return reply
+	}
+	defer j.endTurn()
 	if reply := j.extract(); reply != nil {
 		return reply
 	}

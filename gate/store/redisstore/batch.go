@@ -42,6 +42,7 @@ type batcher struct {
 	company   bool      // whether the last exchange was of several calls
 	line      line
 	watchdog  *time.Timer // calls overtake; nil: not yet
+	due       time.Time   // when it is to
 	watched   bool        // by it, as long as calls wait
 }
 
@@ -154,7 +155,7 @@ func (b *batcher) enqueue(w *waiter) bool {
 
 // watch has the time of the last exchange looked at after d. The batcher is locked.
 func (b *batcher) watch(d time.Duration) {
-	b.watched = true
+	b.watched, b.due = true, time.Now().Add(d)
 	if b.watchdog == nil {
 		b.watchdog = time.AfterFunc(d, b.overtake)
 	} else {
@@ -177,12 +178,13 @@ func newWaiter(args []any) *waiter {
 }
 
 // await returns when a call has ended, or why its caller leaves it: that one must not be
-// used again.
+// used again. One that was sent ends with its batch, which has the time of an attempt: a
+// clock of the caller's own would say when this process has got to it, not when the server
+// answered.
 func (b *batcher) await(ctx context.Context, w *waiter) error {
-	sendBy, end, bounded := sendingTime(ctx)
 	caller := callers(ctx)
-	if bounded {
-		w.timer.Reset(time.Until(sendBy))
+	if by, bounded := sendBy(ctx); bounded {
+		w.timer.Reset(time.Until(by))
 		defer w.timer.Stop()
 	}
 	for {
@@ -195,11 +197,6 @@ func (b *batcher) await(ctx context.Context, w *waiter) error {
 			if err := b.leaveLine(w, context.DeadlineExceeded); err != nil {
 				return err
 			}
-			left := time.Until(end)
-			if left <= 0 {
-				return b.leave(w, context.DeadlineExceeded)
-			}
-			w.timer.Reset(left)
 		}
 	}
 }
@@ -228,7 +225,8 @@ func (b *batcher) leave(w *waiter, why error) error {
 	}
 }
 
-// overtake has what waits sent beside the exchanges under way, if none has begun for long.
+// overtake has what waits sent beside the exchanges under way, if none has begun for long. If
+// it comes late itself, this process is slow, and nothing is known of the server.
 func (b *batcher) overtake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -237,6 +235,9 @@ func (b *batcher) overtake() {
 		return
 	}
 	late := time.Since(b.begun)
+	if time.Since(b.due) > b.patience {
+		late = 0
+	}
 	if late >= b.patience {
 		b.overtakes++
 		b.trips = 1

@@ -121,24 +121,6 @@ func TestACallThatHasWaitedTooLongIsNeverSent(t *testing.T) {
 	r.wentTogether()
 }
 
-// A call that was sent has no more time than its caller gave.
-func TestACallThatWasSentLateEndsInTime(t *testing.T) {
-	r := newBatchRig(t)
-	free := r.occupy()
-	ctx, timer := within(t.Context(), 2*time.Second)
-	defer timer.stop()
-	late := r.behind(ctx, "BLPOP", "list", 0)
-	free()
-	r.blocked(1)
-	if err := r.fails(late); !errors.Is(err, context.DeadlineExceeded) || !mayHaveRun(err) || errors.Is(err, errUnsent) {
-		t.Errorf("it ended with %v", err)
-	}
-	if end, _ := ctx.Deadline(); time.Now().Before(end) {
-		t.Errorf("it ended %v before its time", time.Until(end))
-	}
-	r.push("list")
-}
-
 // unsent is a hook with which no script is sent.
 type unsent struct{ calls int }
 

@@ -35,15 +35,15 @@ func within(ctx context.Context, d time.Duration) (context.Context, *timed) {
 	return t, t
 }
 
-// sendingTime is until when a call may wait to be sent, and the end of its time: an attempt
-// begins when it is sent, and one that would be cut short is not worth it. It may take effect
-// and yet find nobody who waits for it.
-func sendingTime(ctx context.Context) (sendBy, end time.Time, bounded bool) {
-	end, bounded = ctx.Deadline()
+// sendBy is until when a call may wait to be sent: an attempt begins when it is sent, and one
+// that would be cut short is not worth it. It may take effect and yet find nobody who waits
+// for it.
+func sendBy(ctx context.Context) (by time.Time, bounded bool) {
+	end, bounded := ctx.Deadline()
 	if t, ok := ctx.(*timed); ok {
 		end = t.whole
 	}
-	return end.Add(-firstShare(time.Until(end))), end, bounded
+	return end.Add(-firstShare(time.Until(end))), bounded
 }
 
 // callers is the context that a call was made with: it ends early only when the caller
