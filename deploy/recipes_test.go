@@ -91,7 +91,7 @@ var readmes = []string{"../README.md", "README.zh-CN.md", "README.md"}
 // Names of other programs, commands and files that the guides speak of.
 var foreign = []string{
 	"json-lessons.yaml", "php-form.yaml", "envelope.yaml", "tickets.yaml", "idempotency-only.yaml", "slotgate.yaml", "areas.txt",
-	"limit_req", "limit_conn", "limit_req_status", "limit_req_zone", "limit_req_dry_run", "binary_remote_addr", "maxmemory-policy",
+	"limit_req", "limit_conn", "limit_req_status", "limit_req_zone", "limit_req_dry_run", "binary_remote_addr", "maxmemory-policy", "stream-node-max-bytes",
 	"expect-no", "retries-same-key",
 }
 
