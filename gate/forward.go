@@ -120,6 +120,7 @@ func (j *journey) holdOf(g *grant) string {
 
 // forwardUnheld is for a request that takes nothing and is deduped by nothing.
 func (j *journey) forwardUnheld() *Reply {
+	j.endTurn() // it decides nothing
 	if reply := j.readBody(); reply != nil {
 		return reply
 	}

@@ -96,6 +96,24 @@ func TestATurnEndsWithTheFirstAnswer(t *testing.T) {
 	both.Wait()
 }
 
+// What is forwarded without a decision has no turn while it is at the backend.
+func TestWhatNothingIsDecidedAboutTakesNoTurn(t *testing.T) {
+	f := newFixtureYAML(t, `
+upstream: { url: "http://127.0.0.1:9", timeout: 2s }
+rules:
+  - { name: book, match: { methods: [POST], path: "/lessons/{lesson}/bookings" }, action: guard }
+`)
+	free := false
+	f.backend.set(func(string, string) (*BackendAnswer, error) {
+		free = f.turns.TryAcquire(maxDeciding)
+		return answers(201, "made"), nil
+	})
+	f.want(f.book(call{}), decision.DecisionAdmitted, 201)
+	if !free {
+		t.Error("a turn lasts as long as the backend takes")
+	}
+}
+
 func TestWhoFindsNoTurnIsToldToComeBack(t *testing.T) {
 	f := newFixture(t, "capacity: 9", "")
 	if !f.turns.TryAcquire(maxDeciding) {
