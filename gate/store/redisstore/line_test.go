@@ -154,3 +154,31 @@ func TestACallThatWasNeverSentIsNotRepeated(t *testing.T) {
 		t.Errorf("%d calls: %v", hook.calls, err)
 	}
 }
+
+// A call that was sent ends with its batch, whatever its caller's clock says by then.
+func TestACallThatWasSentEndsWithItsBatch(t *testing.T) {
+	r := newBatchRig(t)
+	free := r.occupy()
+	ctx, timer := within(t.Context(), 2*time.Second)
+	defer timer.stop()
+	sent := r.behind(ctx, "BLPOP", "list", 0)
+	free()
+	r.blocked(1)
+	<-ctx.Done()
+	r.push("list")
+	if o := <-sent; o.err != nil {
+		t.Errorf("it ended with %v", o.err)
+	}
+}
+
+// A watch that comes late itself tells nothing of the server.
+func TestAWatchThatComesLateOvertakesNothing(t *testing.T) {
+	ago := time.Now().Add(-2 * time.Minute)
+	b := &batcher{patience: time.Minute, begun: ago, due: ago, watched: true}
+	b.line.join(new(waiter))
+	b.overtake()
+	defer b.watchdog.Stop()
+	if b.overtakes != 0 || b.line.waiting != 1 || !b.watched {
+		t.Errorf("%d overtakes, %d wait, watched %t", b.overtakes, b.line.waiting, b.watched)
+	}
+}
