@@ -16,7 +16,7 @@ import (
 
 // maxTrips is how many exchanges with a server go on at the same time: while one waits for
 // its replies another is written.
-const maxTrips = 2
+const maxTrips = 3
 
 // batcher is a hook of a client of one server, through which the scripts on requests' way
 // share pipelines. As long as fewer than maxTrips exchanges are under way a call goes at

@@ -225,24 +225,25 @@ func TestABatchIsBounded(t *testing.T) {
 	r := newBatchRig(t)
 	free := r.occupy()
 	var others []<-chan outcome
-	for range maxBatch + 1 {
+	const short = 3*maxBatch + 1
+	for range short {
 		others = append(others, r.start(t.Context(), "ECHO", "other"))
 	}
-	eventually(t, "all that wait", func() bool { return waiting() == maxBatch+1 })
+	eventually(t, "all that wait", func() bool { return waiting() == short })
 	long := strings.Repeat("x", maxBatchBytes/2+1)
 	for range 2 {
 		others = append(others, r.behind(t.Context(), "ECHO", []byte(long)))
 	}
 	// One exchange ends, and takes on all that waits, while the other goes on.
 	r.push("occupied-0")
-	for _, ended := range others[:maxBatch+1] {
+	for _, ended := range others[:short] {
 		r.get(ended, "other")
 	}
-	for _, ended := range others[maxBatch+1:] {
+	for _, ended := range others[short:] {
 		r.get(ended, long)
 	}
-	r.wentTogether(maxBatch, 2, 1)
-	r.push("occupied-0") // for nobody
+	r.wentTogether(maxBatch, 86, 57, 38, 26, 17, usualBatch, usualBatch, 2, 1) // each a third of what waits
+	r.push("occupied-0")                                                       // for nobody
 	free()
 }
 
@@ -296,22 +297,24 @@ func TestAnIdleConnectionThatEnds(t *testing.T) {
 
 func TestCloseEndsWhatWaitsAndWhatIsOnItsWay(t *testing.T) {
 	r := newBatchRig(t)
-	first := r.start(t.Context(), "BLPOP", "first", 0)
-	second := r.start(t.Context(), "BLPOP", "second", 0)
-	r.blocked(2)
-	third := r.behind(t.Context(), "ECHO", "third")
+	var sent []<-chan outcome
+	for n := range maxTrips {
+		sent = append(sent, r.start(t.Context(), "BLPOP", fmt.Sprint(n), 0))
+	}
+	r.blocked(maxTrips)
+	waits := r.behind(t.Context(), "ECHO", "waits")
 	if err := r.Client.Close(); err != nil {
 		t.Error(err)
 	}
-	for _, ended := range []<-chan outcome{first, second} {
+	for _, ended := range sent {
 		if err := r.fails(ended); !mayHaveRun(err) {
 			t.Errorf("on its way: %v", err)
 		}
 	}
-	if err := r.fails(third); mayHaveRun(err) {
-		t.Errorf("third: %v", err)
+	if err := r.fails(waits); mayHaveRun(err) {
+		t.Errorf("one that waits: %v", err)
 	}
-	if _, err := r.call(t.Context(), "ECHO", "fourth"); !errors.Is(err, redis.ErrClosed) {
-		t.Errorf("fourth: %v", err)
+	if _, err := r.call(t.Context(), "ECHO", "late"); !errors.Is(err, redis.ErrClosed) {
+		t.Errorf("one that comes then: %v", err)
 	}
 }

@@ -3,8 +3,9 @@ package redisstore
 import "slices"
 
 const (
-	// maxBatch and maxBatchBytes bound what is sent at once. The bytes are those of stored
-	// answers: the rest of a call is short.
+	// usualBatch, maxBatch and maxBatchBytes bound what is sent at once (take). The bytes are
+	// those of stored answers: the rest of a call is short.
+	usualBatch    = 16
 	maxBatch      = 128
 	maxBatchBytes = 256 << 10
 	// maxQueued is how many calls may wait for a server.
@@ -48,13 +49,16 @@ func (l *line) closeUp() {
 	}
 }
 
-// take returns the calls that are sent next, at least one where any waits.
+// take returns the calls that are sent next, at least one where any waits. Redis answers a
+// batch when it has run all of it, so what waits is shared between the exchanges that there
+// can be: this process has some replies to work with while Redis works on other calls.
 func (l *line) take() []*waiter {
-	batch := make([]*waiter, 0, min(l.waiting, maxBatch))
+	most := min(l.waiting, max(usualBatch, l.waiting/maxTrips), maxBatch)
+	batch := make([]*waiter, 0, most)
 	passed, size := 0, 0
 	for _, w := range l.calls {
 		if w.inLine {
-			if len(batch) == maxBatch || len(batch) > 0 && size+w.bytes > maxBatchBytes {
+			if len(batch) == most || len(batch) > 0 && size+w.bytes > maxBatchBytes {
 				break
 			}
 			w.inLine = false
