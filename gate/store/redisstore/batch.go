@@ -49,7 +49,7 @@ type batcher struct {
 // waiter is a call that waits, in the order of coming, or has been sent with others. Its
 // command is not the caller's own, who may leave while it is written or answered.
 type waiter struct {
-	*redis.Cmd
+	redis.Cmd
 	bytes  int  // of answers in it
 	inLine bool // guarded by the batcher
 
@@ -109,7 +109,7 @@ func (b *batcher) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			return err
 		}
 		reply, err := w.Val(), w.Err()
-		w.Cmd = nil
+		w.Cmd = redis.Cmd{}
 		waiters.Put(w)
 		script.SetVal(reply)
 		return err
@@ -173,7 +173,7 @@ func newWaiter(args []any) *waiter {
 			w.bytes += len(answer)
 		}
 	}
-	w.Cmd = redis.NewCmd(context.Background(), args...)
+	w.Cmd = *redis.NewCmd(context.Background(), args...)
 	return w
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -28,7 +29,42 @@ type call struct {
 	told packed
 	// resent is set once the call was sent a second time: a copy of it may come late.
 	resent bool
+
+	// What its first command is made of.
+	words []any
+	word  runWord
+	cmd   redis.Cmd
 }
+
+// calls are those that nobody uses any more: each request makes two, whose memory is kept.
+var calls = sync.Pool{New: func() any { return new(call) }}
+
+// newCall returns an empty one. It need not be freed.
+func newCall(op string, script *luascripts.Script) *call {
+	c := calls.Get().(*call)
+	c.op, c.script = op, script
+	if c.told == nil {
+		c.told = make(packed, 0, 512)
+	}
+	return c
+}
+
+// free gives back a call that has been answered; it must not be used after that. One that was
+// sent again is left alone: its first copy may still be written.
+func (c *call) free() {
+	if c.resent || cap(c.told) > maxToldKept {
+		return
+	}
+	clear(c.keys)
+	clear(c.args)
+	clear(c.words)
+	*c = call{keys: c.keys[:0], args: c.args[:0], told: c.told[:0], words: c.words[:0]}
+	calls.Put(c)
+}
+
+// maxToldKept is the most of a call's values in bytes that are kept for others: long ones
+// are rare.
+const maxToldKept = 4 << 10
 
 // shared says that the call is on a request's way, and short: it may be sent with others.
 func (c *call) shared() bool { return c.op == "decide" || c.op == "settle" }
@@ -36,7 +72,12 @@ func (c *call) shared() bool { return c.op == "decide" || c.op == "settle" }
 // command is EVALSHA, or EVAL where Redis does not know the script. It is told most texts by
 // their address: in an interface, a text itself would be copied to a place of its own.
 func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis.Cmd {
-	words := make([]any, 0, 7+len(c.keys)+len(c.args))
+	first := !resent && !whole
+	words, word := c.words[:0], &c.word
+	if !first { // whose memory the first copy may still be written from
+		words, word = nil, new(runWord)
+	}
+	words = slices.Grow(words, 7+len(c.keys)+len(c.args))
 	if whole {
 		words = append(words, "EVAL", c.script.Source)
 	} else {
@@ -58,7 +99,13 @@ func (s *Store) command(ctx context.Context, c *call, resent, whole bool) *redis
 	default:
 		words = append(words, &c.told)
 	}
-	return redis.NewCmd(ctx, append(append(words, c.args...), &runWord{s.server})...)
+	word.server = s.server
+	words = append(append(words, c.args...), word)
+	if !first {
+		return redis.NewCmd(ctx, words...)
+	}
+	c.words, c.cmd = words, *redis.NewCmd(ctx, words...)
+	return &c.cmd
 }
 
 // run sends a call and returns its raw reply; redis.Nil where the script said nil.

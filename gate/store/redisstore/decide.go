@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,10 +40,12 @@ func (s *Store) decide(ctx context.Context, names *names, d *store.Decide) (stor
 	if s.sharded() {
 		return s.decideInSteps(ctx, names, d)
 	}
-	raw, err := s.run(ctx, s.encodeDecide(names, d, slotPart{}))
+	c := s.encodeDecide(names, d, slotPart{})
+	raw, err := s.run(ctx, c)
 	if err != nil {
 		return store.Decided{}, err
 	}
+	c.free()
 	return decodeDecided(names, raw, d)
 }
 
@@ -105,7 +108,8 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 	if !d.OpensAt.IsZero() {
 		opens = d.OpensAt.UnixMilli()
 	}
-	all := make(packed, 0, 512).flag(usual).flag(false)
+	c := newCall("decide", luascripts.Decide)
+	all := c.told.flag(usual).flag(false)
 	if subjectLimit != none || clientLimit != none || slotLimit != none {
 		all = all.list(6).
 			limit(d.SubjectLimit, subjectLimit != none && !d.Charged).
@@ -114,7 +118,7 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 	} else {
 		all = all.none()
 	}
-	all = all.
+	c.told = all.
 		number(s.ahead.Load()).text(d.ID).text("h:", d.ID).text("t:", d.ID).text("u:", subject).
 		number(d.Units).number(min(d.Capacity, maxUnits)).number(opens).flag(keyed).flag(d.KeepUnknown).millis(repeats(d)).
 		text(encodeFingerprint(d.Fingerprint), "|", n.scope(d.Scope)).flag(d.BareReplay).
@@ -126,9 +130,9 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 		text(d.Target).flag(d.Unreferenced).text(strconv.Itoa(int(d.Truth))).millis(d.Hot).millis(d.Refresh).
 		flag(d.Blind).text(part.under).
 		flag(part.subjectFull).flag(part.onlyLook).text(s.channel)
-	return &call{op: "decide", script: luascripts.Decide, told: all,
-		keys: s.needed(slot.before(tombstone, callTombstone, record, slot.looks,
-			poolSubject, slotLimit, subjectLimit, clientLimit, awaited, targetTombstone))}
+	c.keys = s.needed(append(slot.first(slices.Grow(c.keys, 15)), tombstone, callTombstone, record, slot.looks,
+		poolSubject, slotLimit, subjectLimit, clientLimit, awaited, targetTombstone))
+	return c
 }
 
 // limit is two values: the time between two events in µs, 0 where none applies, and the burst.
@@ -157,7 +161,8 @@ func interval(l store.Limit) float64 {
 func encodeFingerprint(f [32]byte) string { return base64.RawURLEncoding.EncodeToString(f[:16]) }
 
 func decodeDecided(n *names, raw any, d *store.Decide) (store.Decided, error) {
-	r := unpackReply("decide", raw, 13)
+	var r reply
+	r.unpack("decide", raw, 13)
 	decided := store.Decided{
 		Verdict: r.verdict(), Hold: r.text(), Adopted: r.flag(), Probe: r.flag(), ReleaseSeq: r.count(),
 		Owner: r.text(), MayReplay: r.flag(),

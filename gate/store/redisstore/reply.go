@@ -15,6 +15,7 @@ import (
 type reply struct {
 	op     string
 	values []string
+	few    [13]string // room for these
 	next   int
 	err    *store.Error
 }
@@ -36,14 +37,25 @@ func newReply(op string, raw any, least int) *reply {
 	return r.atLeast(least)
 }
 
-// unpackReply expects one text of so many values with "|" between, which only the last may
-// hold.
-func unpackReply(op string, raw any, n int) *reply {
-	text, ok := raw.(string)
-	if !ok {
-		return &reply{op: op, err: strange(op, "%T, want a text", raw)}
+// unpack expects one text of so many values, 13 at most, with "|" between, which only the last
+// may hold.
+func (r *reply) unpack(op string, raw any, n int) {
+	r.op = op
+	rest, more := raw.(string)
+	if !more {
+		r.err = strange(op, "%T, want a text", raw)
+		return
 	}
-	return (&reply{op: op, values: strings.SplitN(text, "|", n)}).atLeast(n)
+	r.values = r.few[:0]
+	for more && len(r.values) < n-1 {
+		var value string
+		value, rest, more = strings.Cut(rest, "|")
+		r.values = append(r.values, value)
+	}
+	if more {
+		r.values = append(r.values, rest)
+	}
+	r.atLeast(n)
 }
 
 func (r *reply) atLeast(n int) *reply {

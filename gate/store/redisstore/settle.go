@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/slotgate/slotgate/gate/store"
@@ -34,10 +35,12 @@ func (s *Store) Settle(ctx context.Context, t *store.Settle) (store.Settled, err
 	if s.sharded() {
 		return s.settleInSteps(ctx, names, t, whose)
 	}
-	raw, err := s.run(ctx, s.encodeSettle(names, t, whose, ""))
+	c := s.encodeSettle(names, t, whose, "")
+	raw, err := s.run(ctx, c)
 	if err != nil {
 		return store.Settled{}, err
 	}
+	c.free()
 	return decodeSettled(raw)
 }
 
@@ -78,8 +81,8 @@ func (s *Store) encodeSettle(n *names, t *store.Settle, subject, key string) *ca
 	usual := gated && t.Outcome == rules.Booked && t.Hold == t.ID && t.Action == store.Book && t.Truth == store.NoTruth &&
 		t.MaxPerSubject == 0 && !t.Probe && t.PendingTTL == 0 && (t.Keep || !keyed) && !s.sharded()
 	units := min(t.Units, maxUnits)
-	all := make(packed, 0, 512).
-		flag(usual).flag(false).number(s.ahead.Load()).text(t.ID).text("h:", t.Hold).text("f:", t.Hold).text("u:", subject).
+	c := newCall("settle", luascripts.Settle)
+	all := c.told.flag(usual).flag(false).number(s.ahead.Load()).text(t.ID).text("h:", t.Hold).text("f:", t.Hold).text("u:", subject).
 		text(subject).number(units).text(strconv.FormatInt(units, 10)).
 		millis(lifetime(t.Retain, max(t.HoldTTL, t.PendingTTL), 0)).
 		flag(keyed).text(key).text("|", encodeFingerprint(t.Fingerprint), "|", n.scope(t.Scope), "|", t.ID, "|", t.ID, "||").
@@ -89,17 +92,20 @@ func (s *Store) encodeSettle(n *names, t *store.Settle, subject, key string) *ca
 	} else {
 		all = all.none().none()
 	}
-	all = all.
+	c.told = all.
 		text(t.Outcome.String()).flag(gated).text(t.Hold).text(t.Slot).number(min(t.Capacity, maxUnits)).
 		millis(t.HoldTTL).number(t.MaxPerSubject).flag(t.KeepUnknown).number(t.ReleaseSeq).flag(t.Probe).
 		text(s.encodeText(subjectPlace(slot.State, t.Hold), t.Subject)).flag(t.Keep).number(int64(t.Action)).
 		text(strconv.Itoa(int(t.Truth))).millis(t.PendingTTL).text(s.channel)
-	return &call{op: "settle", script: luascripts.Settle, told: all, args: []any{s.sealAnswer(record, t.Answer)},
-		keys: s.needed(slot.before(attemptTombstone, record, answer, slot.looks, holdTombstone, poolSubject, reference))}
+	c.args = append(c.args, s.sealAnswer(record, t.Answer))
+	c.keys = s.needed(append(slot.first(slices.Grow(c.keys, 12)), attemptTombstone, record, answer, slot.looks, holdTombstone,
+		poolSubject, reference))
+	return c
 }
 
 func decodeSettled(raw any) (store.Settled, error) {
-	r := unpackReply("settle", raw, 5)
+	var r reply
+	r.unpack("settle", raw, 5)
 	settled := store.Settled{Applied: r.flag(), Hold: r.state(), Late: r.flag(), Oversold: r.count(), Look: r.flag()}
 	if err := r.end(); err != nil {
 		return store.Settled{}, err

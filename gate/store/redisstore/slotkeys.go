@@ -63,13 +63,12 @@ func (s *Store) noSlot() slotKeys {
 
 // with adds a script's other keys.
 func (k slotKeys) with(more ...string) []string {
-	return k.before(append([]string{k.looks}, more...)...)
+	return append(append(k.first(make([]string, 0, 6+len(more))), k.looks), more...)
 }
 
-// before is with for a script that has the pool's looks further back.
-func (k slotKeys) before(more ...string) []string {
-	keys := make([]string, 0, 5+len(more))
-	return append(append(keys, k.State, k.Due, k.Ledger, k.index, k.outbox), more...)
+// first appends those that every script of a slot begins with.
+func (k slotKeys) first(keys []string) []string {
+	return append(keys, k.State, k.Due, k.Ledger, k.index, k.outbox)
 }
 
 // needed drops the keys at the end that play no part.
