@@ -2,7 +2,8 @@
 -- entries expire by themselves, so that a lapse in another slot's script need not reach
 -- them. On a cluster, where notes of a hold may overtake one another, they are
 -- units:expires:noted, noted being the slot's time in µs, and that of a finished hold
--- stays for the copy window, with 0 units.
+-- stays for the copy window, with 0 units. Of a hold that its slot has not told of they are
+-- units:expires/call, the call being that which reserved them.
 
 -- Units the subject has in the pool, leaving out one hold; expired entries go.
 local function pool_units(key, now, but)

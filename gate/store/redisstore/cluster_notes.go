@@ -21,9 +21,10 @@ func (p *decideSteps) reserve(ctx context.Context, hold string, most int64) (ful
 		return false, nil
 	}
 	r := &reservation{hold: hold, key: p.keys.PoolSubject(d.Pool, p.subject)}
+	this := p.nextCall()
 	raw, err := p.run(ctx, &call{op: "decide", script: luascripts.Reserve,
-		keys: []string{r.key, p.keys.PoolSubjectTombstone(r.key, p.nextCall())},
-		args: []any{hold, d.Units, most, millis(d.HoldTTL), p.at.retain}})
+		keys: []string{r.key, p.keys.PoolSubjectTombstone(r.key, this)},
+		args: []any{hold, d.Units, most, millis(d.HoldTTL), p.at.retain, this}})
 	if err != nil {
 		return false, err
 	}
