@@ -18,10 +18,13 @@ type place struct {
 	pool, slot string
 	retain     string // how long the pool remembers it, ms
 	counts     bool   // the pool counts what its subjects have
+	// By these a hold counts for the time that it may lapse in, or as long as it is known.
+	keepUnknown bool
+	truth       store.TruthKind
 }
 
 func placeOf(q store.SlotQuery, lease time.Duration) place {
-	return place{pool: q.Pool, slot: q.Slot, retain: life(q.Retain, q.HoldTTL, lease)}
+	return place{pool: q.Pool, slot: q.Slot, retain: life(q.Retain, q.HoldTTL, lease), keepUnknown: q.KeepUnknown, truth: q.Truth}
 }
 
 // news is what a script of a slot told besides its reply (slot_reply in

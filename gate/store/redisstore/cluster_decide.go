@@ -36,7 +36,8 @@ type decideSteps struct {
 func (s *Store) decideInSteps(ctx context.Context, n *names, d *store.Decide) (decided store.Decided, err error) {
 	for range claimTries {
 		p := &decideSteps{Store: s, names: n, d: d, subject: n.subject(d.Subject),
-			at: place{pool: d.Pool, slot: d.Slot, retain: life(d.Retain, d.HoldTTL, d.Lease), counts: d.MaxPerSubject > 0}}
+			at: place{pool: d.Pool, slot: d.Slot, retain: life(d.Retain, d.HoldTTL, d.Lease), counts: d.MaxPerSubject > 0,
+				keepUnknown: d.KeepUnknown, truth: d.Truth}}
 		decided, err = p.decide(ctx)
 		if !errors.Is(err, errClaimLost) {
 			break

@@ -3,13 +3,10 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/slotgate/slotgate/gate/decision"
-	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/luascripts"
 )
 
@@ -32,7 +29,7 @@ const (
 func (s *Store) shipLedgers(ctx context.Context, swept *sweeps) {
 	failures := 0
 	for _, at := range s.clerk.takeShips() {
-		swept.know(at)
+		at = swept.know(at)
 		if failures >= shipFailures {
 			s.clerk.add(at, news{entries: true})
 		} else if err := s.ship(ctx, at); err != nil {
@@ -42,13 +39,14 @@ func (s *Store) shipLedgers(ctx context.Context, swept *sweeps) {
 	}
 }
 
-// ship puts what is new in a slot's ledger into its pool's outbox.
+// ship puts what is new in a slot's ledger into its pool's outbox, and tells the pool how
+// the holds stand that are named there: a gate that died may not have.
 func (s *Store) ship(ctx context.Context, at place) error {
 	slot := s.keys.Slot(at.pool, at.slot)
 	keys := func() []string { return []string{slot.State, slot.Ledger} }
 	for ctx.Err() == nil {
-		raw, err := s.run(ctx, &call{op: "ship", script: luascripts.Ship, keys: keys(),
-			args: []any{s.instance, millis(shipLease), shipBatch}})
+		raw, told, err := s.askSlot(ctx, &call{op: "ship", script: luascripts.Ship, keys: keys(),
+			args: []any{s.instance, millis(shipLease), shipBatch, flag(at.counts), flag(at.keepUnknown), int(at.truth), at.retain}}, at)
 		if err != nil {
 			return err
 		}
@@ -59,14 +57,12 @@ func (s *Store) ship(ctx context.Context, at place) error {
 		if len(entries) == 0 {
 			return nil
 		}
-		last, notes, err := s.publish(ctx, at, entries)
+		last, err := s.publish(ctx, at, entries)
 		if err != nil {
 			return err
 		}
-		for _, note := range notes {
-			if err := s.carryNotes(ctx, "ship", at, note); err != nil {
-				return err
-			}
+		if err := s.carryNotes(ctx, "ship", at, told); err != nil {
+			return err
 		}
 		_, err = s.run(ctx, &call{op: "ship", script: luascripts.Shipped, keys: keys(), args: []any{s.instance, last}})
 		if err != nil || len(entries) < shipBatch {
@@ -76,51 +72,24 @@ func (s *Store) ship(ctx context.Context, at place) error {
 	return ctx.Err()
 }
 
-// publish returns the id of the last entry, and what the pool is to be told of its
-// subjects' bookings: a gate that died may not have.
-func (s *Store) publish(ctx context.Context, at place, entries []any) (last string, notes []news, err error) {
+// publish returns the id of the last entry.
+func (s *Store) publish(ctx context.Context, at place, entries []any) (last string, err error) {
 	c := &call{op: "publish", script: luascripts.Publish, keys: []string{s.keys.Outbox(at.pool)}, args: []any{at.retain, at.slot}}
 	for _, entry := range entries {
 		pair, _ := entry.([]any)
 		if len(pair) != 2 {
-			return "", nil, strange("ship", "%v, want an entry", entry)
+			return "", strange("ship", "%v, want an entry", entry)
 		}
 		id, okID := pair[0].(string)
 		fields, _ := pair[1].([]any)
 		if !okID || len(fields) != 2 {
-			return "", nil, strange("ship", "%v, want an entry", entry)
+			return "", strange("ship", "%v, want an entry", entry)
 		}
 		last = id
 		c.args = append(c.args, id, fields[1])
-		if note, ok := bookingNote(at, id, fields[1]); ok {
-			notes = append(notes, note)
-		}
 	}
 	_, err = s.run(ctx, c)
-	return last, notes, err
-}
-
-// bookingNote is what an entry says of a booking that counts for its subject in the pool:
-// it was made, or is no more. What the gate noted itself is as new, or newer.
-func bookingNote(at place, id string, packed any) (news, bool) {
-	entry, err := decodeEntry(redis.XMessage{ID: id, Values: map[string]any{"e": packed}})
-	if err != nil || !at.counts || entry.SubjectHash == "" {
-		return news{}, false
-	}
-	note := poolNote{hold: entry.Hold, subject: entry.SubjectHash}
-	switch {
-	case isBooked(entry.To):
-		note.units, note.ttl = strconv.FormatInt(entry.Units, 10), at.retain
-	case isBooked(entry.From) && !entry.To.Open():
-		note.units, note.ttl = "0", millis(store.CopyWindow)
-	default:
-		return news{}, false
-	}
-	return news{at: strconv.FormatInt(entry.Time.UnixMicro(), 10), notes: []poolNote{note}}, true
-}
-
-func isBooked(state decision.HoldState) bool {
-	return state == decision.Confirmed || state == decision.Pending
+	return last, err
 }
 
 // sweeps are the pools whose ledgers this gate sees to, and when it last tried to.
@@ -133,9 +102,12 @@ func newSweeps() sweeps {
 	return sweeps{pools: make(map[string]place), tried: make(map[string]time.Time)}
 }
 
-func (w *sweeps) know(at place) {
+// know returns the place with what is known of its pool: who only looks at a slot does not
+// say whether that counts.
+func (w *sweeps) know(at place) place {
 	at.counts = at.counts || w.pools[at.pool].counts
 	w.pools[at.pool] = at
+	return at
 }
 
 // sweepLedgers ships what gates that are gone left in ledgers: of each pool, one gate

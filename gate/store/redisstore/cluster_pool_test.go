@@ -43,11 +43,11 @@ func TestClusterALedgerIsShippedByOneGateAtATime(t *testing.T) {
 	keys := func() []string { return []string{slot.State, slot.Ledger} }
 	take := func(s *Store) (ids []string) {
 		t.Helper()
-		raw, err := s.run(t.Context(), &call{op: "ship", script: luascripts.Ship, keys: keys(), args: []any{s.instance, millis(shipLease), shipBatch}})
+		raw, err := s.run(t.Context(), &call{op: "ship", script: luascripts.Ship, keys: keys(), args: []any{s.instance, millis(shipLease), shipBatch, "0", "0", "0", "1000"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, entry := range raw.([]any) {
+		for _, entry := range raw.([]any)[0].([]any) {
 			ids = append(ids, entry.([]any)[0].(string))
 		}
 		return ids
@@ -176,6 +176,17 @@ func TestClusterCountsInAPool(t *testing.T) {
 		reserve(t, p)
 		if p.value() == told || len(p.reserved) != 0 {
 			t.Errorf("%q was %q; %v would be taken back", p.value(), told, p.reserved)
+		}
+	})
+	t.Run("what the slot told longer ago than copies live is no news", func(t *testing.T) {
+		p := begin(t)
+		told := news{at: strconv.FormatInt(time.Now().Add(-store.CopyWindow-time.Second).UnixMicro(), 10),
+			notes: []poolNote{{hold, p.subject, "2", millis(time.Hour)}}}
+		if err := s.carryNotes(t.Context(), "test", p.at, told); err != nil {
+			t.Fatal(err)
+		}
+		if p.value() != "" {
+			t.Errorf("%q counts", p.value())
 		}
 	})
 	t.Run("one that is finished does not count again", func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/slotgate/slotgate/gate/decision"
 	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/luascripts"
 	"github.com/slotgate/slotgate/rules"
@@ -21,7 +22,8 @@ func (s *Store) settleInSteps(ctx context.Context, n *names, t *store.Settle, su
 	if t.Pool == "" {
 		return s.settleGuard(ctx, n, t)
 	}
-	at := place{pool: t.Pool, slot: t.Slot, retain: life(t.Retain, max(t.HoldTTL, t.PendingTTL), 0), counts: t.MaxPerSubject > 0}
+	at := place{pool: t.Pool, slot: t.Slot, retain: life(t.Retain, max(t.HoldTTL, t.PendingTTL), 0), counts: t.MaxPerSubject > 0,
+		keepUnknown: t.KeepUnknown, truth: t.Truth}
 	if err := s.enlist(ctx, at); err != nil {
 		return store.Settled{}, err
 	}
@@ -66,6 +68,10 @@ func (s *Store) finishSettle(ctx context.Context, n *names, t *store.Settle, at 
 		}
 	}
 	return s.carryNotes(ctx, "settle", at, told)
+}
+
+func isBooked(state decision.HoldState) bool {
+	return state == decision.Confirmed || state == decision.Pending
 }
 
 // settledSlot is what the slot found; unseen: the store had never seen the hold.

@@ -2,15 +2,70 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/slotgate/slotgate/gate/decision"
+	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/testbed"
 	"github.com/slotgate/slotgate/luascripts"
+	"github.com/slotgate/slotgate/rules"
 )
+
+// A ledger may be shipped long after what it tells of, when the pool remembers nothing of
+// it any more: a booking that is no more must not count again, not even until the next
+// step, after which the gate may die.
+func TestClusterALateLedgerBringsNoBookingBack(t *testing.T) {
+	cluster := testbed.Cluster(t)
+	for name, end := range map[string]func(w *shardWorld, d *store.Decide, hold string){
+		"released": func(w *shardWorld, d *store.Decide, hold string) {
+			if _, err := w.one.Release(context.Background(), query(d), hold); err != nil {
+				w.Fatal(err)
+			}
+		},
+		// Its first attempt is unanswered, so that the cancel leaves it unknown (H8).
+		"cancelled and lapsed": func(w *shardWorld, d *store.Decide, _ string) {
+			c := cancelling(d, "cancel-of-"+d.ID, store.Cancel)
+			if settled := w.settle(w.one, c, w.decide(w.one, c), rules.Done); settled.Hold != decision.HoldUnknown {
+				w.Fatalf("the cancel leaves it %s, want unknown", settled.Hold)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for step, died := 1, true; died; step++ {
+				w := newShardWorld(t, cluster, fmt.Sprint(name[:8], step))
+				atRest(w.one, w.other)
+				first, second := w.request(1, "a"), w.request(2, "a")
+				first.MaxPerSubject, second.MaxPerSubject = 1, 1
+				w.settle(w.one, first, w.decide(w.one, first), rules.Unknown)
+				got := w.decide(w.one, second)
+				w.settle(w.one, second, got, rules.Booked)
+				end(w, second, got.Hold)
+				w.advance(2 * time.Minute)
+				w.safe() // what is due lapses
+
+				at := place{pool: first.Pool, slot: first.Slot, retain: life(first.Retain, first.HoldTTL, first.Lease), counts: true}
+				died = w.mortal.call(step, func(ctx context.Context) {
+					if err := w.one.ship(ctx, at); err != nil {
+						t.Error(err)
+					}
+				})
+				next := w.request(3, "b")
+				next.Subject, next.MaxPerSubject, next.Slot = first.Subject, 1, "another"
+				if got := w.decide(w.other, next); got.Verdict != decision.Admitted {
+					t.Errorf("after %d steps of the shipment (it died: %t): %s, want admitted", step, died, got.Verdict)
+				}
+				if step > 20 {
+					t.Fatal("the shipment does not end")
+				}
+			}
+		})
+	}
+}
 
 // deaf has the first attempts at a script run, and their replies lost.
 type deaf struct{ script *luascripts.Script }

@@ -78,8 +78,8 @@
 // booked and forwards nothing (H21), or gone, and takes a new one (H22); without, it is
 // unknown for the key's ttl though nothing may have been forwarded. What is left counted in
 // a pool goes with the hold's time. A settlement or touch that fails on the way is finished
-// by the same call made again; what a dead gate did not tell the pool of bookings is told
-// from the ledgers.
+// by the same call made again. What a dead gate did not tell the pool of holds is told when
+// their ledger is shipped: how they stand then, for what the ledger says may be over.
 //
 // What differs from one server, for a moment or for good:
 //
@@ -99,7 +99,8 @@
 //     while the pool's shard is away; up to ten minutes late if the gate dies then. No sold
 //     out rests on an old look for that: a decide asks for one itself.
 //   - With keep_unknown, a hold of a gate that died right after its decide counts in the
-//     pool for the hold's time only, though it keeps its slot's units.
+//     pool for the hold's time, and again once its ledger has been shipped; its slot's units
+//     it keeps throughout.
 //   - A settlement of a booking that the store had never seen, whose gate dies between slot
 //     and key, writes its key only if it is made again within the copy window.
 //
