@@ -8,13 +8,14 @@
 -- ARGV  1 run_id of the process  2 its master_replid2: that of the master it was a
 --       replica of, zeros if none  3 the epoch this gate knows, "" none yet
 --       4 the name of a new epoch  5 how long the store remembers, ms
---       6 clock ahead, ms  7 1 on a cluster, if what stands here of another process came
---       with a hash slot that was moved  8 when the gate last saw another shard
+--       6 clock ahead, ms  7 1 on a cluster, if the run that this gate knows is known to go
+--       on, and stood elsewhere until hash slots were moved  8 when the gate last saw another shard
 --       change, µs, 0 never
 --
 -- On a cluster each shard has an epoch, under a key of the lowest hash slot that it
--- serves. When that slot is moved, what stands under the new key is another shard's or
--- nothing, and the data are as before.
+-- serves. When that is another one, what stands under the new key is another shard's or
+-- nothing, or what a gate wrote that did not know the epoch's name; and the data are as
+-- before.
 --
 -- Reply the epoch's name, 1 if a gate has seen it begin while it was running, else 0,
 --       and when that was first seen, µs (0 never). All are strings.
@@ -28,7 +29,7 @@ local us = time[1] * 1000000 + time[2] + ARGV[6] * 1000
 -- A process that has no replica for a while forgets whose replica it was.
 local same = noted_on == process and (noted_second == second or not string.find(second, '[^0]'))
 -- A gate that was started meanwhile could not know of any change.
-local unnoticed = known ~= '' and known ~= name and changed == '0'
+local unnoticed = known ~= '' and known ~= name and changed == '0' and ARGV[7] ~= '1'
 if ARGV[7] == '1' and noted_on ~= process then
   name, changed, since = known ~= '' and known or ARGV[4], '0', ''
 elseif not same or unnoticed then

@@ -121,7 +121,7 @@ func (s *Store) cluster(o *redis.ClusterOptions, attempt time.Duration) *redis.C
 
 // greet asks a new connection for the server's run before anything else is sent.
 func (s *Store) greet(one *server) func(context.Context, *redis.Conn) error {
-	return func(ctx context.Context, cn *redis.Conn) error { return s.askRun(ctx, one, cn) }
+	return func(ctx context.Context, cn *redis.Conn) error { return s.greetRun(ctx, one, cn) }
 }
 
 // once is a command that the library must not repeat.

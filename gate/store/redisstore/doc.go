@@ -51,7 +51,10 @@
 // is sent to, and beside it those of the other shards: hash slots are moved with their
 // data, so what was verified on one shard stays so on another. One hole is known: a slot
 // whose first writes after a move are lost, because its new shard fails over, still has
-// its old shard's run and is believed. That any shard has changed is noted on all, so
+// its old shard's run and is believed. A gate that starts after a move, and finds no run
+// in the lowest hash slot that there is now, names one: gates that know the shard take the
+// name for another of the same run, while for the new gate slots of the shard count as
+// learned until one of those has written them. That any shard has changed is noted on all, so
 // that slots which no shard knows count as learned.
 //
 // # Cluster

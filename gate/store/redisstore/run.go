@@ -25,6 +25,7 @@ const (
 type asker interface {
 	Info(ctx context.Context, section ...string) *redis.StringCmd
 	ClusterNodes(ctx context.Context) *redis.StringCmd
+	Get(ctx context.Context, key string) *redis.StringCmd
 	Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd
 }
 
@@ -56,7 +57,20 @@ func (s *Store) askRun(ctx context.Context, one *server, to asker) error {
 	}
 }
 
-// lookAtRun also returns the run that the server was expected to be in; "" if any.
+// greetRun is askRun over a connection that is new.
+func (s *Store) greetRun(ctx context.Context, one *server, to asker) error {
+	if s.server == nil {
+		end, err := one.firstLook(ctx)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
+	return s.askRun(ctx, one, to)
+}
+
+// lookAtRun also returns the run that the server was expected to be in; "" if any. Where that
+// is the run it is in under another name, it is what the store calls it.
 func (s *Store) lookAtRun(ctx context.Context, one *server, to asker, before *runState) (state *runState, known string, err error) {
 	process, err := to.Info(ctx, "server").Result()
 	if err != nil {
@@ -83,6 +97,9 @@ func (s *Store) lookAtRun(ctx context.Context, one *server, to asker, before *ru
 			return state, known, nil
 		}
 		known, adopt = s.expect(ctx, one, before, state)
+		if adopt && known != "" && !standsAt(ctx, to, before) {
+			adopt = false
+		}
 		elsewhere = s.runs.changedAt()
 	}
 	raw, err := to.Eval(ctx, luascripts.Epoch.Source, []string{state.epoch},
@@ -93,7 +110,23 @@ func (s *Store) lookAtRun(ctx context.Context, one *server, to asker, before *ru
 	}
 	r := newReply("run", raw, 3)
 	state.id, state.changed, state.since = r.text(), r.flag(), r.count()
+	if before != nil && before.process == state.process && before.id == state.id {
+		state.was = before.was
+	} else if adopt && known != "" && !state.changed {
+		state.was, known = strings.ReplaceAll(before.was+","+known, ","+state.id, ""), state.id
+	}
 	return state, known, r.end()
+}
+
+// standsAt reports whether what a server told of its run still stands where it stood, unless
+// its hash slot is another server's by now: a server that was emptied since has lost it.
+func standsAt(ctx context.Context, to asker, told *runState) bool {
+	epoch, err := to.Get(ctx, told.epoch).Result()
+	if err != nil {
+		return err != redis.Nil
+	}
+	fields := strings.Split(epoch, "|")
+	return len(fields) > 2 && fields[0] == told.process && fields[2] == told.id
 }
 
 // findShard notes where the run of the shard stands whose master is behind a
@@ -198,6 +231,11 @@ func (s *Store) confirmRun(ctx context.Context, op, key string) error {
 func (s *Store) askOn(ctx context.Context, one *server, client *redis.Client) error {
 	connection := client.Conn()
 	defer connection.Close()
+	if one.now.Load() == nil { // the first to look is who greets it
+		if err := connection.Ping(ctx).Err(); err != nil {
+			return err
+		}
+	}
 	return s.askRun(ctx, one, connection)
 }
 

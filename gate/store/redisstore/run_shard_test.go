@@ -149,6 +149,107 @@ func TestReshardingEndsNoRun(t *testing.T) {
 	}
 }
 
+// Who looks at a shard for the first time after hash slots were moved to it, and before
+// others have noticed, cannot know what they call its run: what it says is no change.
+func TestWhoComesAfterAMoveEndsNoRun(t *testing.T) {
+	for name, look := range map[string]func(t *testing.T, s *Store, cluster *testbed.RedisCluster){
+		"another gate": func(t *testing.T, _ *Store, cluster *testbed.RedisCluster) {
+			openStore(t, "", byCluster(cluster)).tellAll(t)
+		},
+		// It was opened while the gate had not asked yet, and asks when it has.
+		"another connection": func(t *testing.T, s *Store, cluster *testbed.RedisCluster) {
+			addr := cluster.Masters()[1].Addr()
+			client := redis.NewClient(&redis.Options{Addr: addr})
+			t.Cleanup(func() { client.Close() })
+			connection := client.Conn()
+			defer connection.Close()
+			one := s.runs.at(addr)
+			state, _, err := s.lookAtRun(t.Context(), one, connection, nil)
+			if err != nil || one.note(nil, state, func() {}) {
+				t.Fatalf("%+v, %v: noted, or not found", state, err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := testbed.Cluster(t)
+			s := openStore(t, "", byCluster(cluster))
+			atRest(s)
+			notices := s.WatchRun()
+			defer notices.Close()
+			moved := cluster.Masters()[1]
+			s.tellAll(t)
+			d := onShard(s, cluster, moved)
+			if _, err := admitted(s, d); err != nil {
+				t.Fatal(err)
+			}
+			cluster.Reshard(moved, 0, 1)
+			look(t, s, cluster)
+			s.checkRun(t.Context())
+			s.checkRun(t.Context())
+			for _, slot := range lowest {
+				if shard := s.tellOf(t, slot); shard.changed {
+					t.Errorf("hash slot %d is told %+v", slot, shard)
+				}
+			}
+			standing(t, s, d.Slot, true)
+			select {
+			case <-notices.C():
+				t.Error("a change was announced")
+			default:
+			}
+		})
+	}
+}
+
+// Connections of a gate that are new at the same time, while hash slots are moved, tell their
+// scripts one name of the run.
+func TestConnectionsNameARunOnce(t *testing.T) {
+	cluster := testbed.Cluster(t)
+	s := openStore(t, "", byCluster(cluster))
+	atRest(s)
+	moved := cluster.Masters()[1]
+	one := s.runs.at(moved.Addr())
+	connect := func() *redis.Conn {
+		client := redis.NewClient(&redis.Options{Addr: moved.Addr(), PoolSize: 1})
+		connection := client.Conn()
+		t.Cleanup(func() { connection.Close(); client.Close() })
+		return connection
+	}
+	slow, quick, ended := connect(), connect(), make(chan error, 1)
+	err := s.greetRun(t.Context(), one, &interrupted{asker: slow, by: func() {
+		cluster.Reshard(moved, 0, 1)
+		go func() { ended <- s.greetRun(t.Context(), one, quick) }()
+		eventually(t, "another look", func() bool {
+			return len(ended) == 1 || goroutinesIn("redisstore.(*server).firstLook(") == 1
+		})
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if state := one.now.Load(); state.was != "" || state.changed {
+		t.Errorf("its run is %+v", state)
+	}
+}
+
+// One that was emptied since, or of which another gate has noticed so, has changed, though
+// its run stands elsewhere by now.
+func TestAShardThatIsEmptiedBeforeAMoveIsAnother(t *testing.T) {
+	cluster := testbed.Cluster(t)
+	s := openStore(t, "", byCluster(cluster))
+	atRest(s)
+	before := s.tellAll(t)
+	emptied := cluster.Masters()[1]
+	emptied.Flush()
+	cluster.Reshard(emptied, 0, 1)
+	s.checkRun(t.Context())
+	if got := s.tellOf(t, lowest[1]); got.run == before[1].run || !got.changed || slices.Contains(got.others, before[1].run) {
+		t.Errorf("told %+v, before %+v", got, before[1])
+	}
+}
+
 // Calls go on while hash slots are moved, in as long as they have.
 func TestCallsWhileAHashSlotIsMoved(t *testing.T) {
 	cluster := testbed.Cluster(t)

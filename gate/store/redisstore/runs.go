@@ -2,9 +2,11 @@ package redisstore
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -28,6 +30,7 @@ type server struct {
 	word  atomic.Pointer[[]byte] // the last argument of scripts that are sent to it
 	doubt atomic.Bool            // whether it must be asked before the next script
 	turn  chan struct{}          // taken while it is asked for a script's sake
+	first chan struct{}          // taken while it is asked for the first time, on a cluster
 
 	client *redis.Client // of this server, on a cluster; under runs.mu
 	away   bool          // it did not answer lately; under runs.mu
@@ -42,6 +45,9 @@ type runState struct {
 	process, second string // its run_id and master_replid2
 	replica         bool
 	epoch           string // where its run stands; "" if it serves no keys
+	// was are other names of this very run, each with a comma before it: another gate named
+	// it, which could not know of this one's, when the run came to stand elsewhere.
+	was string
 }
 
 // nobody is the run of a server that serves no keys. It will refuse the script; should
@@ -72,7 +78,7 @@ func (r *runs) at(address string) *server {
 	}
 	one := r.servers[address]
 	if one == nil {
-		one = &server{runs: r, turn: make(chan struct{}, 1)}
+		one = &server{runs: r, turn: make(chan struct{}, 1), first: make(chan struct{}, 1)}
 		r.servers[address] = one
 	}
 	return one
@@ -83,6 +89,26 @@ func (one *server) reachedBy(client *redis.Client) {
 	one.runs.mu.Lock()
 	defer one.runs.mu.Unlock()
 	one.client = client
+}
+
+// firstLook lets one look at a server at a time, until one has told its run. Two that know
+// nothing would name the run twice if hash slots are moved between them, and scripts with
+// either name could be on their way. It returns what ends the caller's turn.
+func (one *server) firstLook(ctx context.Context) (end func(), err error) {
+	end = func() {}
+	if one.now.Load() != nil {
+		return end, nil
+	}
+	select {
+	case one.first <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if one.now.Load() != nil {
+		<-one.first
+		return end, nil
+	}
+	return func() { <-one.first }, nil
 }
 
 // runWord is the last argument of a script; on a cluster, nodeHook fills it in. It is
@@ -127,13 +153,13 @@ func (one *server) note(before, state *runState, announce func()) bool {
 
 // tell writes the words of all servers anew. A shard's run counts for slots that were
 // moved to another shard, too, as long as it is the run under that shard's epoch: they
-// were moved with their data.
+// were moved with their data. A run's other names are told like those of other shards.
 func (r *runs) tell() {
 	var current []string
 	changed, since := r.lastChange()
 	for _, one := range r.servers {
 		if state := one.now.Load(); state != nil && state.epoch != "" && !one.away && r.byEpoch[state.epoch] == state.id {
-			current = append(current, state.id)
+			current = append(current, state.id+state.was)
 		}
 	}
 	for _, one := range r.servers {
@@ -146,9 +172,11 @@ func (r *runs) tell() {
 			word.WriteString(nobody + "|1|")
 		} else {
 			word.WriteString(state.id)
-			for _, id := range current {
-				if id != state.id {
-					word.WriteString("," + id)
+			for _, ids := range current {
+				if others, own := strings.CutPrefix(ids, state.id); own {
+					word.WriteString(others)
+				} else {
+					word.WriteString("," + ids)
 				}
 			}
 			word.WriteString("|" + flag(changed) + "|")
