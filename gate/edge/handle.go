@@ -8,7 +8,6 @@ import (
 
 	"github.com/slotgate/slotgate/gate"
 	"github.com/slotgate/slotgate/gate/decision"
-	"github.com/slotgate/slotgate/rules"
 )
 
 // handle is the way of every request.
@@ -28,7 +27,7 @@ type received struct {
 }
 
 var receiveds = sync.Pool{New: func() any {
-	r := &received{head: head{texts: new(rules.Texts)}}
+	r := new(received)
 	r.readAll = r.body.readAll
 	return r
 }}
@@ -37,9 +36,9 @@ var receiveds = sync.Pool{New: func() any {
 func (r *received) end() {
 	r.body.done()
 	if r.over {
-		readAll, texts, room := r.readAll, r.head.texts, r.body.spare()
+		readAll, room := r.readAll, r.body.spare()
 		*r = received{}
-		r.readAll, r.head.texts, r.body.room = readAll, texts, room
+		r.readAll, r.body.room = readAll, room
 		receiveds.Put(r)
 	}
 }
@@ -53,6 +52,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 	r := receiveds.Get().(*received)
 	defer r.end()
 	in, req := &r.head, &r.request
+	in.texts = &s.texts
 	refused := in.read(&ctx.Request.Header)
 	if refused == nil && s.config.ForwardPath == "normalized" {
 		refused = in.normalize()
@@ -68,7 +68,8 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, await func() error) {
 	if in.length == 0 {
 		req.ReadBody = readNothing
 	} else {
-		r.body = requestBody{server: s, ctx: ctx, conn: ctx.Conn(), length: in.length, announced: in.trailers, await: await, room: r.body.room}
+		b := &r.body // which is zero but for its room
+		b.server, b.ctx, b.conn, b.length, b.announced, b.await = s, ctx, ctx.Conn(), in.length, in.trailers, await
 		req.ReadBody = r.readAll
 		req.BodyHeld = await != nil && in.length <= int64(s.config.MaxBody)
 	}

@@ -66,6 +66,7 @@ type Server struct {
 	access     AccessLog // nil: none
 	discretion Discretion
 	budget     *Budget
+	texts      rules.Texts // of requests
 	tls        *tls.Config // nil: plain
 	cors       map[string]bool
 	conns      tracker

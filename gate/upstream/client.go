@@ -70,6 +70,7 @@ type Client struct {
 	tunnels *pool
 	breaker *breaker
 	readers readers
+	texts   rules.Texts // of answers' heads
 	budget  Budget
 	observe func(Exchange)
 }

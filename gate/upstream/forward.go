@@ -18,7 +18,7 @@ var _ gate.Backend = (*Client)(nil)
 func (c *Client) Forward(f *gate.Forward) (*gate.BackendAnswer, error) {
 	began := time.Now()
 	e := forwardings.Get().(*forwarding)
-	e.client, e.pool = c, c.gated
+	e.client, e.pool, e.answer.texts = c, c.gated, &c.texts
 	if e.free == nil {
 		e.free = e.release
 	}
@@ -94,16 +94,16 @@ type forwarding struct {
 	free   func() // that of release, bound once
 }
 
-var forwardings = sync.Pool{New: func() any { return &forwarding{answer: answer{texts: new(rules.Texts)}} }}
+var forwardings = sync.Pool{New: func() any { return new(forwarding) }}
 
 // release gives the memory back, that of the result too.
 func (e *forwarding) release() {
 	if e.whole != nil {
 		e.whole.release()
 	}
-	free, texts := e.free, e.answer.texts
+	free := e.free
 	*e = forwarding{}
-	e.free, e.answer.texts = free, texts
+	e.free = free
 	forwardings.Put(e)
 }
 

@@ -33,9 +33,7 @@ type Stream struct {
 // of the stream may be used afterwards, its Header among it. It need not be called.
 func (s *Stream) Free() {
 	if p, ok := s.Body.(*passing); ok && p.closed {
-		texts := p.answer.texts
 		*p = passing{}
-		p.answer.texts = texts
 		passings.Put(p)
 	}
 }
@@ -64,7 +62,7 @@ func (e *RequestBodyError) Unwrap() error { return e.Err }
 func (c *Client) Pass(r *gate.Request, body io.Reader, length int64) (*Stream, error) {
 	began := time.Now()
 	p := passings.Get().(*passing)
-	p.client, p.pool, p.body, p.length = c, c.open, body, length
+	p.client, p.pool, p.body, p.length, p.answer.texts = c, c.open, body, length, &c.texts
 	err := p.pass(r, began)
 	if c.observe != nil {
 		c.observe(Exchange{Reused: p.reused, Took: time.Since(began), Err: err})
@@ -92,7 +90,7 @@ type passing struct {
 	closed  bool
 }
 
-var passings = sync.Pool{New: func() any { return &passing{answer: answer{texts: new(rules.Texts)}} }}
+var passings = sync.Pool{New: func() any { return new(passing) }}
 
 func (p *passing) pass(r *gate.Request, now time.Time) error {
 	if p.body == nil {
