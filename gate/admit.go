@@ -49,14 +49,14 @@ func (j *journey) admit() (*grant, *Reply) {
 	if listening != nil {
 		defer listening.end()
 	}
+	decided := &j.decided
 	stale := 0
 	for {
 		if j.outage != nil && j.overLimits() > 0 {
 			d.Line = true // told if it is a replay or a twin; takes nothing
 		}
 		asked, run := time.Now(), j.gate.back.Run()
-		decided, err := j.ask(d)
-		if err != nil {
+		if err := j.ask(d); err != nil {
 			if reply := j.goOn(d, wait, err); reply != nil {
 				return nil, reply
 			}
@@ -64,12 +64,7 @@ func (j *journey) admit() (*grant, *Reply) {
 		}
 		switch decided.Verdict {
 		case decision.Admitted:
-			g := &j.grant
-			*g = grant{decide: *d, decided: decided, usableUntil: asked.Add(d.Lease - j.route.timeout - j.route.settleTime)}
-			if j.outage == nil && d.Pool != "" && d.Action == store.Book {
-				query, _ := j.book.query(d.Pool, d.Slot)
-				g.running = j.gate.back.Admitted(run, query, j.forced(g))
-			}
+			g := j.granted(d, asked, run)
 			if time.Now().Before(g.usableUntil) {
 				return g, nil
 			}
@@ -88,15 +83,15 @@ func (j *journey) admit() (*grant, *Reply) {
 				d.Await = "" // the gate's own guess: somebody else's refusal is not this caller's
 				continue
 			}
-			return nil, j.replay(&decided, wait.mayReplay)
+			return nil, j.replay(decided, wait.mayReplay)
 
 		case decision.Twin:
-			if !wait.forOwner(d, &decided) {
-				return nil, j.refuseVerdict(&decided)
+			if !wait.forOwner(d, decided) {
+				return nil, j.refuseVerdict(decided)
 			}
 		case decision.SubjectBusy:
-			if !wait.forSubject(d, &decided) {
-				return nil, j.refuseVerdict(&decided)
+			if !wait.forSubject(d, decided) {
+				return nil, j.refuseVerdict(decided)
 			}
 		case decision.Load:
 			if err := j.load(d); err != nil {
@@ -108,31 +103,55 @@ func (j *journey) admit() (*grant, *Reply) {
 			}
 		case decision.NoRoom:
 			if d.Action != store.Book {
-				return nil, j.refuseVerdict(&decided)
+				return nil, j.refuseVerdict(decided)
 			}
 			if over := j.overLimits(); d.Line && over > 0 {
-				return nil, j.notPassed(&grant{decide: *d, decided: store.Decided{Hold: d.ID}}, over)
+				g := j.grantOf(d)
+				g.decided.Hold = d.ID
+				return nil, j.notPassed(g, over)
 			}
 			if !wait.forRoom(d) {
-				return nil, j.refuseVerdict(&decided)
+				return nil, j.refuseVerdict(decided)
 			}
 		default:
 			if listening != nil && decided.Holders != nil && j.outage == nil {
-				listening.keep(d, &decided, asked, j.book, run)
+				listening.keep(d, decided, asked, j.book, run)
 			}
-			return nil, j.refuseVerdict(&decided)
+			return nil, j.refuseVerdict(decided)
 		}
 	}
 }
 
+// grantOf begins the grant of a decide, in the journey: it is too large for the stack of
+// each connection.
+func (j *journey) grantOf(d *store.Decide) *grant {
+	g := &j.grant
+	*g = grant{}
+	g.decide = *d
+	return g
+}
+
+// granted makes the grant of what was decided.
+func (j *journey) granted(d *store.Decide, asked time.Time, run int64) *grant {
+	g := j.grantOf(d)
+	g.decided = j.decided
+	g.usableUntil = asked.Add(d.Lease - j.route.timeout - j.route.settleTime)
+	if j.outage == nil && d.Pool != "" && d.Action == store.Book {
+		query, _ := j.book.query(d.Pool, d.Slot)
+		g.running = j.gate.back.Admitted(run, query, j.forced(g))
+	}
+	return g
+}
+
 // ask makes one decide, and notes what the answer tells beside its verdict.
-func (j *journey) ask(d *store.Decide) (store.Decided, error) {
+func (j *journey) ask(d *store.Decide) (err error) {
 	step := j.step("decide")
-	decided, err := j.store().Decide(context.Background(), d)
+	decided := &j.decided
+	*decided, err = j.store().Decide(context.Background(), d)
 	j.endTurn()
 	step.End(err != nil)
 	if err != nil {
-		return store.Decided{}, err
+		return err
 	}
 	if j.outage == nil {
 		j.gate.local.Learn(d.Pool, d.Slot, decided.Left)
@@ -141,7 +160,7 @@ func (j *journey) ask(d *store.Decide) (store.Decided, error) {
 		j.noteLimits(decided.Limits)
 		d.Charged = true
 	}
-	return decided, nil
+	return nil
 }
 
 // question is what the store is asked about this request.

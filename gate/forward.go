@@ -124,7 +124,8 @@ func (j *journey) forwardUnheld() *Reply {
 	if reply := j.readBody(); reply != nil {
 		return reply
 	}
-	reply, _ := j.forward(&grant{usableUntil: time.Now().Add(j.route.decide.Lease - j.route.timeout)})
+	j.grant.usableUntil = time.Now().Add(j.route.decide.Lease - j.route.timeout)
+	reply, _ := j.forward(&j.grant)
 	return reply
 }
 

@@ -218,9 +218,10 @@ type journey struct {
 	turn      bool    // it has one (turns)
 	trace     Trace   // nil: nobody traces
 
-	asked   store.Decide // what question makes
-	grant   grant        // what admit makes
-	settled store.Settle // what settle makes
+	asked   store.Decide  // what question makes
+	decided store.Decided // what ask is told
+	grant   grant         // what admit makes
+	settled store.Settle  // what settle makes
 }
 
 var journeys = sync.Pool{New: func() any { return new(journey) }}

@@ -115,6 +115,13 @@ func (now *modes) find(r *rules.Request) (m rules.Match, mode ruleMode, refusal 
 	case sure:
 		return m, now.of[m.Rule.Index], nil
 	}
+	mode, refusal = now.concern(r, &m, refusal)
+	return m, mode, refusal
+}
+
+// concern is find where the rules disagree, or one of them is off: m and refusal are what
+// all of them say together.
+func (now *modes) concern(r *rules.Request, m *rules.Match, refusal *rules.Refusal) (ruleMode, *rules.Refusal) {
 	concerned := func(m rules.Match, refusal *rules.Refusal) bool {
 		return m.Rule != nil || m.NeedsBody || refusal != nil
 	}
@@ -122,12 +129,14 @@ func (now *modes) find(r *rules.Request) (m rules.Match, mode ruleMode, refusal 
 		if strict.Rule != nil {
 			strict.Rule = now.book.route(strict.Rule.Name).rule
 		}
-		return strict, modeEnforce, refused
+		*m = strict
+		return modeEnforce, refused
 	}
 	if concerned(now.watched.Match(r)) {
-		return m, modeShadow, refusal
+		return modeShadow, refusal
 	}
-	return rules.Match{}, modeOff, nil
+	*m = rules.Match{}
+	return modeOff, nil
 }
 
 // SetMode switches one rule, to the mode that the file gives it where mode is "file".

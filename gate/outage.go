@@ -125,7 +125,8 @@ func (j *journey) beginPassing(g *grant) (p passing, ok bool) {
 func (j *journey) endPassing(g *grant, p passing, outcome rules.Outcome, reply *Reply) {
 	j.settle(g, outcome, reply)
 
-	s := j.settlement(g, outcome, reply)
+	var s store.Settle
+	j.settlement(&s, g, outcome, reply)
 	s.Pool, s.Capacity, s.Truth = j.outage.query.Pool, j.outage.query.Capacity, j.outage.query.Truth
 	s.Retain, s.KeepUnknown, s.ReleaseSeq, s.Probe = j.outage.query.Retain, j.outage.query.KeepUnknown, 0, false
 	if p.noted != nil {
@@ -157,7 +158,8 @@ func (j *journey) unused(g *grant) { j.settle(g, rules.NeverSent, nil) }
 // the units would be held for a request that nobody makes any more.
 func (j *journey) takeBack() {
 	if j.outage != nil && j.outage.asked != nil {
-		s := j.settlement(j.outage.asked, rules.NeverSent, nil)
+		var s store.Settle
+		j.settlement(&s, j.outage.asked, rules.NeverSent, nil)
 		j.gate.backlog.Add(&s)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // not depend on it.
 func (j *journey) settle(g *grant, outcome rules.Outcome, reply *Reply) {
 	s := &j.settled
-	*s = j.settlement(g, outcome, reply)
+	j.settlement(s, g, outcome, reply)
 	step := j.step("settle")
 	settled, err := j.store().Settle(context.Background(), s)
 	step.End(err != nil)
@@ -44,10 +44,11 @@ func (j *journey) probes() bool {
 	return j.book.Truth != nil && j.route.decide.Action == store.Book && idem != nil && idem.Unknown == "probe"
 }
 
-// settlement shares no memory with the request: what is in it may outlive that.
-func (j *journey) settlement(g *grant, outcome rules.Outcome, reply *Reply) store.Settle {
+// settlement makes s what the store is told. It shares no memory with the request: what is in
+// it may outlive that.
+func (j *journey) settlement(s *store.Settle, g *grant, outcome rules.Outcome, reply *Reply) {
 	d := &g.decide
-	s := store.Settle{
+	*s = store.Settle{
 		ID: d.ID, Hold: g.decided.Hold, Action: d.Action, Truth: d.Truth, PendingTTL: j.route.pendingTTL,
 		Pool: d.Pool, Slot: d.Slot, Subject: d.Subject, Units: d.Units,
 		Capacity: d.Capacity, HoldTTL: d.HoldTTL, Retain: d.Retain,
@@ -67,7 +68,6 @@ func (j *journey) settlement(g *grant, outcome rules.Outcome, reply *Reply) stor
 			Bodyless:    reply.Bodyless,
 		}, j.route.maxAnswer)
 	}
-	return s
 }
 
 // noteFailure counts a failed store call; when the breaker has opened, the gate

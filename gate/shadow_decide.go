@@ -98,7 +98,8 @@ func (s *Shadow) ask() decision.Decision {
 		over := j.overLimits()
 		d.Line = d.Line || over > 0 // told what it is, takes nothing
 		run := j.gate.back.Run()
-		decided, err := j.ask(d)
+		err := j.ask(d)
+		decided := j.decided
 		if err != nil {
 			if reply := j.goOn(d, wait, err); reply != nil {
 				return s.refused(d, decision.NoVerdict, reply)

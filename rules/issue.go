@@ -56,7 +56,9 @@ func (t *trial) page(page *Rule, paths *readings) (slot string, ok bool) {
 		if route == nil {
 			continue
 		}
-		x := Extraction{rule: page, req: t.req, match: &Match{Params: route.bind(&p)}, maxBody: t.set.maxBody}
+		var m Match
+		route.bind(&p, &m.Params)
+		x := Extraction{rule: page, req: t.req, match: &m, maxBody: t.set.maxBody}
 		slot, refusal := x.fact("slot", page.slot)
 		return slot, refusal == nil
 	}

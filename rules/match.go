@@ -16,19 +16,21 @@ import (
 // readings, its method an override) is tried in every way. One rule in all of them
 // decides; different rules, or different path variables that the rule reads, are
 // refused as ambiguous.
-func (s *Set) Match(r *Request) (Match, *Refusal) {
+func (s *Set) Match(r *Request) (m Match, refusal *Refusal) {
 	if r.Path == "*" && r.Method == "OPTIONS" {
-		return Match{}, nil // about the server, not about a resource (RFC 9110, 9.3.7)
+		return m, nil // about the server, not about a resource (RFC 9110, 9.3.7)
 	}
-	m, refusal := s.match(r)
+	refusal = s.match(r, &m)
 	if refusal == nil && s.dialect.rewrites {
 		refusal = s.matchRewritten(r, &m)
 	}
 	return m, refusal
 }
 
-// match goes by the request's own path.
-func (s *Set) match(r *Request) (Match, *Refusal) {
+// match goes by the request's own path. What it finds is written to m, which is zero before,
+// and after a refusal. (A result would have a place on the stack at each step on the way, and
+// the stack is that of a connection.)
+func (s *Set) match(r *Request, m *Match) *Refusal {
 	t := trial{set: s, req: r}
 	var segmentBuf [maxInlineSegments]string
 	paths, err := readPath(r.Path, s.dialect, segmentBuf[:0])
@@ -45,37 +47,35 @@ func (s *Set) match(r *Request) (Match, *Refusal) {
 			methods = append(methods, r.Method)
 		}
 		if r.Path == "" || r.Path[0] != '/' || t.mayMatch(methods) {
-			return Match{}, refuse(RefuseAmbiguous, "the path cannot be read: %v", err)
+			return refuse(RefuseAmbiguous, "the path cannot be read: %v", err)
 		}
-		return Match{}, nil
+		return nil
 	}
-	if bodyMay && t.bodyMatters(methods, &paths) {
-		if r.Body == nil {
-			m, refusal := t.decideOr(r.Method, methods, &paths, asked.malformed)
-			m.NeedsBody = refusal == nil
-			return m, refusal
-		}
+	bodyMay = bodyMay && t.bodyMatters(methods, &paths)
+	if bodyMay && r.Body != nil {
 		if refusal := s.dialect.inBody(r, &asked, s.maxBody); refusal != nil {
-			return Match{}, refusal
+			return refusal
 		}
 		methods = s.dialect.methodsOf(r.Method, &asked, methodBuf[:0])
 	}
-	return t.decideOr(r.Method, methods, &paths, asked.malformed)
+	refusal := t.decideOr(r.Method, methods, &paths, asked.malformed, m)
+	m.NeedsBody = bodyMay && r.Body == nil && refusal == nil
+	return refusal
 }
 
 // decideOr is decide that goes by the method that was sent where the overriding one
 // has no rule and the backend may know no overriding.
-func (t *trial) decideOr(sent string, methods []string, paths *readings, malformed bool) (Match, *Refusal) {
-	m, refusal := t.decide(methods, paths, malformed)
-	if t.set.dialect.optional && m.Rule == nil && refusal == nil {
+func (t *trial) decideOr(sent string, methods []string, paths *readings, malformed bool, found *Match) *Refusal {
+	refusal := t.decide(methods, paths, malformed, found)
+	if t.set.dialect.optional && found.Rule == nil && refusal == nil {
 		var one [1]string
-		return t.decide(append(one[:0], strings.ToUpper(sent)), paths, malformed)
+		return t.decide(append(one[:0], strings.ToUpper(sent)), paths, malformed, found)
 	}
-	return m, refusal
+	return refusal
 }
 
 // decide tries every method with every reading of the path.
-func (t *trial) decide(methods []string, paths *readings, malformed bool) (found Match, refusal *Refusal) {
+func (t *trial) decide(methods []string, paths *readings, malformed bool, found *Match) (refusal *Refusal) {
 	var tried [1]string
 	if malformed {
 		methods = append(tried[:0], anyMethod)
@@ -83,24 +83,33 @@ func (t *trial) decide(methods []string, paths *readings, malformed bool) (found
 	for _, method := range methods {
 		for i := range paths.count() {
 			p, ok := paths.at(i)
-			if !ok {
-				continue
-			}
-			m := t.match(method, &p)
 			switch {
-			case m.Rule == nil:
-			case malformed:
-				return Match{}, refuse(RefuseAmbiguous, "a method override is not a method, or there are too many")
-			case found.Rule == nil:
-				found = m
-			case found.Rule != m.Rule:
-				return Match{}, refuse(RefuseAmbiguous, "the request fits two rules, by different readings of its path or method")
-			case !m.Rule.sameParams(&found.Params, &m.Params):
-				return Match{}, refuse(RefuseAmbiguous, "the path can be read with different values")
+			case !ok:
+			case found.Rule != nil:
+				refusal = t.compare(found, method, &p)
+			case t.match(method, &p, found) && malformed:
+				refusal = refuse(RefuseAmbiguous, "a method override is not a method, or there are too many")
+			}
+			if refusal != nil {
+				*found = Match{}
+				return refusal
 			}
 		}
 	}
-	return found, nil
+	return nil
+}
+
+// compare refuses what fits another rule than the one that was found, or that with other values.
+func (t *trial) compare(found *Match, method string, p *reading) *Refusal {
+	var m Match
+	switch {
+	case !t.match(method, p, &m):
+	case found.Rule != m.Rule:
+		return refuse(RefuseAmbiguous, "the request fits two rules, by different readings of its path or method")
+	case !m.Rule.sameParams(&found.Params, &m.Params):
+		return refuse(RefuseAmbiguous, "the path can be read with different values")
+	}
+	return nil
 }
 
 // bodyMatters reports whether another method than these could change the rule.
@@ -132,14 +141,16 @@ type trial struct {
 // anyMethod stands for a method that could not be read.
 const anyMethod = ""
 
-// match returns the first rule that fits one method and one reading of the path.
-func (t *trial) match(method string, p *reading) Match {
+// match finds the first rule that fits one method and one reading of the path.
+func (t *trial) match(method string, p *reading, m *Match) bool {
 	for _, r := range t.set.Rules {
 		if route := t.fits(r, method, p); route != nil {
-			return Match{Rule: r, Method: method, Path: t.path(p), Params: route.bind(p)}
+			m.Rule, m.Method, m.Path = r, method, t.path(p)
+			route.bind(p, &m.Params)
+			return true
 		}
 	}
-	return Match{}
+	return false
 }
 
 // path is the text of a reading: the request's own where it is that.
@@ -162,7 +173,7 @@ func (t *trial) fits(r *Rule, method string, p *reading) *Template {
 	for i := range r.routes {
 		route := &r.routes[i]
 		if route.fits(p, d) && t.headFits(r, method) &&
-			(len(r.params) == 0 || r.admitsParams(route.bind(p))) && !r.excepts(p) {
+			(len(r.params) == 0 || r.admitsParams(route, p)) && !r.excepts(p) {
 			return route
 		}
 	}
@@ -226,7 +237,9 @@ func (r *Rule) admitsMethod(method string) bool {
 	return false
 }
 
-func (r *Rule) admitsParams(bound Params) bool {
+func (r *Rule) admitsParams(route *Template, p *reading) bool {
+	var bound Params
+	route.bind(p, &bound)
 	params := bound.All()
 	for name, pattern := range r.params {
 		i := slices.IndexFunc(params, func(p Param) bool { return p.Name == name })

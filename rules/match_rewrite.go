@@ -26,8 +26,8 @@ func (s *Set) matchRewritten(r *Request, m *Match) *Refusal {
 	for _, path := range s.dialect.toldPaths(r) {
 		other := *r
 		other.Path = path
-		o, refusal := s.match(&other)
-		if refusal != nil {
+		var o Match
+		if refusal := s.match(&other, &o); refusal != nil {
 			return refusal
 		}
 		if o.Rule != nil && (o.Rule != m.Rule || !o.Rule.sameParams(&o.Params, &m.Params)) {

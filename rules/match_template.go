@@ -195,7 +195,7 @@ func (t *Template) endsFor(p *reading) bool {
 }
 
 // bind returns the decoded variables of a reading that fits.
-func (t *Template) bind(p *reading) (params Params) {
+func (t *Template) bind(p *reading, params *Params) {
 	for i := range t.segments {
 		if name := t.segments[i].name; name != "" {
 			params.add(Param{Name: name, Value: decodeSegment(p.segment(i))})
@@ -208,5 +208,4 @@ func (t *Template) bind(p *reading) (params Params) {
 		}
 		params.add(Param{Name: t.rest, Value: strings.Join(parts, "/")})
 	}
-	return params
 }

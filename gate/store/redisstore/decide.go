@@ -18,9 +18,9 @@ import (
 const maxUnits = int64(1) << 40
 
 // Decide is one atomic step before forwarding.
-func (s *Store) Decide(ctx context.Context, d *store.Decide) (store.Decided, error) {
+func (s *Store) Decide(ctx context.Context, d *store.Decide) (decided store.Decided, err error) {
 	if err := checkCall(d.Pool, unitsOf(d.Action, d.Units), d.ID, d.Target); err != nil {
-		return store.Decided{}, err
+		return decided, err
 	}
 	if d.Units > maxUnits {
 		return store.Decided{Verdict: decision.OverCapacity, Left: -1}, nil
@@ -29,24 +29,20 @@ func (s *Store) Decide(ctx context.Context, d *store.Decide) (store.Decided, err
 	defer timer.stop()
 	names, err := s.current(ctx)
 	if err != nil {
-		return store.Decided{}, err
+		return decided, err
 	}
-	decided, err := s.decide(ctx, names, d)
+	if s.sharded() {
+		decided, err = s.decideInSteps(ctx, names, d)
+	} else {
+		c := s.encodeDecide(names, d, slotPart{})
+		var raw any
+		if raw, err = s.run(ctx, c); err == nil {
+			c.free()
+			decided, err = decodeDecided(names, raw, d)
+		}
+	}
 	s.openStored(names, d, &decided)
 	return decided, err
-}
-
-func (s *Store) decide(ctx context.Context, names *names, d *store.Decide) (store.Decided, error) {
-	if s.sharded() {
-		return s.decideInSteps(ctx, names, d)
-	}
-	c := s.encodeDecide(names, d, slotPart{})
-	raw, err := s.run(ctx, c)
-	if err != nil {
-		return store.Decided{}, err
-	}
-	c.free()
-	return decodeDecided(names, raw, d)
 }
 
 // openStored decrypts the answer of another request. With one that does not open the
@@ -62,20 +58,40 @@ func (s *Store) openStored(n *names, d *store.Decide, decided *store.Decided) {
 	}
 }
 
-// encodeDecide makes the call; part is what a cluster's slot is told besides.
+// encodeDecide makes the call; part is what a cluster's slot is told besides. It hashes, then
+// names, then packs: each step has the stack of the connection for itself.
 func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
+	by := decideNames{subject: n.subject(d.Subject), scope: n.scope(d.Scope), key: part.key}
+	if d.Key != "" {
+		by.hash = n.key(d.Group, d.Partition, d.Key)
+		by.key = shorten(by.hash)
+	}
+	c := newCall("decide", luascripts.Decide)
+	s.nameDecide(c, &by, n, d)
+	s.tellDecide(c, &by, d)
+	s.tellUnusual(c, d, &part)
+	return c
+}
+
+// decideNames are the names that a decide goes by in the store.
+type decideNames struct {
+	subject, scope, hash                 string // hash is that of the key
+	key                                  string // short; it may be on another shard
+	state                                string
+	subjectLimit, clientLimit, slotLimit bool // there is one
+}
+
+// nameDecide makes KEYS.
+func (s *Store) nameDecide(c *call, by *decideNames, n *names, d *store.Decide) {
 	none := s.none
 	slot := s.noSlot()
 	tombstone, callTombstone, slotLimit, poolSubject, targetTombstone := none, none, none, none, none
 	record, awaited, subjectLimit, clientLimit := none, none, none, none
 	gated, keyed := d.Pool != "", d.Key != ""
-	subject := n.subject(d.Subject)
 	callID := s.nextCall()
 
-	key := part.key
 	if keyed {
-		hash := n.key(d.Group, d.Partition, d.Key)
-		key, record = shorten(hash), s.keys.KeyRecord(hash)
+		record = s.keys.KeyRecord(by.hash)
 		if d.Await != "" {
 			awaited = s.keys.Answer(record, d.Await)
 		}
@@ -85,7 +101,7 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 		slot = s.keysOf(d.Pool, d.Slot, d.Truth)
 		tombstone, callTombstone = slot.Tombstone(d.ID), slot.Tombstone(callID)
 		if d.MaxPerSubject > 0 && !s.sharded() {
-			poolSubject = s.keys.PoolSubject(d.Pool, subject)
+			poolSubject = s.keys.PoolSubject(d.Pool, by.subject)
 		}
 		if d.Target != "" {
 			targetTombstone = slot.Tombstone(d.Target)
@@ -96,43 +112,52 @@ func (s *Store) encodeDecide(n *names, d *store.Decide, part slotPart) *call {
 	case keyed:
 		tombstone, callTombstone = s.keys.KeyTombstone(record, d.ID), s.keys.KeyTombstone(record, callID)
 	}
-	if !d.SubjectLimit.IsZero() && subject != "" {
-		subjectLimit = s.keys.SubjectLimit(d.Rule, subject)
+	if !d.SubjectLimit.IsZero() && by.subject != "" {
+		subjectLimit = s.keys.SubjectLimit(d.Rule, by.subject)
 	}
 	if !d.ClientLimit.IsZero() && d.Client.IsValid() {
 		clientLimit = s.keys.ClientLimit(d.Rule, n.client(d.Client.Unmap().String()))
 	}
+	by.state = slot.State
+	by.subjectLimit, by.clientLimit, by.slotLimit = subjectLimit != none, clientLimit != none, slotLimit != none
+	c.keys = s.needed(append(slot.first(slices.Grow(c.keys, 15)), tombstone, callTombstone, record, slot.looks,
+		poolSubject, slotLimit, subjectLimit, clientLimit, awaited, targetTombstone))
+}
 
+// tellDecide packs what the script is told of every call.
+func (s *Store) tellDecide(c *call, by *decideNames, d *store.Decide) {
+	gated, keyed := d.Pool != "", d.Key != ""
 	usual := gated && d.Action == store.Book && d.Truth == store.NoTruth && d.MaxPerSubject == 0 && !d.Line && d.Await == "" && !s.sharded()
 	opens := int64(0)
 	if !d.OpensAt.IsZero() {
 		opens = d.OpensAt.UnixMilli()
 	}
-	c := newCall("decide", luascripts.Decide)
 	all := c.told.flag(usual).flag(false)
-	if subjectLimit != none || clientLimit != none || slotLimit != none {
+	if by.subjectLimit || by.clientLimit || by.slotLimit {
 		all = all.list(6).
-			limit(d.SubjectLimit, subjectLimit != none && !d.Charged).
-			limit(d.ClientLimit, clientLimit != none && !d.Charged).
-			limit(d.SlotLimit, slotLimit != none)
+			limit(d.SubjectLimit, by.subjectLimit && !d.Charged).
+			limit(d.ClientLimit, by.clientLimit && !d.Charged).
+			limit(d.SlotLimit, by.slotLimit)
 	} else {
 		all = all.none()
 	}
 	c.told = all.
-		number(s.ahead.Load()).text(d.ID).text("h:", d.ID).text("t:", d.ID).text("u:", subject).
+		number(s.ahead.Load()).text(d.ID).text("h:", d.ID).text("t:", d.ID).text("u:", by.subject).
 		number(d.Units).number(min(d.Capacity, maxUnits)).number(opens).flag(keyed).flag(d.KeepUnknown).millis(repeats(d)).
-		text(encodeFingerprint(d.Fingerprint), "|", n.scope(d.Scope)).flag(d.BareReplay).
-		text(subject).text(strconv.FormatInt(d.Units, 10)).text(key).text(millis(max(d.KeyTTL, d.Lease))).
-		text(s.encodeText(subjectPlace(slot.State, d.ID), d.Subject)).number(int64(d.MaxInflight)).
-		millis(lifetime(d.Retain, d.HoldTTL, d.Lease)).millis(d.Lease).millis(d.HoldTTL).
-		flag(gated).text(d.Slot).flag(d.OnePerSubject).number(d.MaxPerSubject).flag(d.Line).
+		text(encodeFingerprint(d.Fingerprint), "|", by.scope).flag(d.BareReplay).
+		text(by.subject).text(strconv.FormatInt(d.Units, 10)).text(by.key).text(millis(max(d.KeyTTL, d.Lease))).
+		text(s.encodeText(subjectPlace(by.state, d.ID), d.Subject)).number(int64(d.MaxInflight)).
+		millis(lifetime(d.Retain, d.HoldTTL, d.Lease)).millis(d.Lease).millis(d.HoldTTL)
+}
+
+// tellUnusual adds what the script needs where a call is not a usual one.
+func (s *Store) tellUnusual(c *call, d *store.Decide, part *slotPart) {
+	c.told = c.told.
+		flag(d.Pool != "").text(d.Slot).flag(d.OnePerSubject).number(d.MaxPerSubject).flag(d.Line).
 		millis(d.KeyTTL).flag(d.RetryUnknown).millis(d.Wait).flag(d.Await != "").number(int64(d.Action)).
 		text(d.Target).flag(d.Unreferenced).text(strconv.Itoa(int(d.Truth))).millis(d.Hot).millis(d.Refresh).
 		flag(d.Blind).text(part.under).
 		flag(part.subjectFull).flag(part.onlyLook).text(s.channel)
-	c.keys = s.needed(append(slot.first(slices.Grow(c.keys, 15)), tombstone, callTombstone, record, slot.looks,
-		poolSubject, slotLimit, subjectLimit, clientLimit, awaited, targetTombstone))
-	return c
 }
 
 // limit is two values: the time between two events in µs, 0 where none applies, and the burst.

@@ -45,16 +45,36 @@ func (s *Store) Settle(ctx context.Context, t *store.Settle) (store.Settled, err
 }
 
 // encodeSettle makes the call; subject is the hash of the hold's subject, key a short one
-// where the key itself is on another shard.
+// where the key itself is on another shard. Its steps are those of encodeDecide.
 func (s *Store) encodeSettle(n *names, t *store.Settle, subject, key string) *call {
+	by := settleNames{subject: subject, scope: n.scope(t.Scope), key: key}
+	if t.Key != "" {
+		by.hash = n.key(t.Group, t.Partition, t.Key)
+		by.key = shorten(by.hash)
+	}
+	c := newCall("settle", luascripts.Settle)
+	s.nameSettle(c, &by, n, t)
+	s.tellSettle(c, &by, t)
+	c.args = append(c.args, s.sealAnswer(by.record, t.Answer))
+	return c
+}
+
+// settleNames are the names that a settlement goes by in the store.
+type settleNames struct {
+	subject, scope, hash, key string // as in decideNames
+	state, record             string
+	calledBy                  string // the booking's id in the backend's answer
+}
+
+// nameSettle makes KEYS.
+func (s *Store) nameSettle(c *call, by *settleNames, n *names, t *store.Settle) {
 	none := s.none
 	slot := s.noSlot()
 	attemptTombstone, holdTombstone, poolSubject, record, answer, reference := none, none, none, none, none, none
 	gated, keyed := t.Pool != "", t.Key != ""
 
 	if keyed {
-		hash := n.key(t.Group, t.Partition, t.Key)
-		key, record = shorten(hash), s.keys.KeyRecord(hash)
+		record = s.keys.KeyRecord(by.hash)
 		answer = s.keys.Answer(record, t.ID)
 	}
 	switch {
@@ -65,42 +85,45 @@ func (s *Store) encodeSettle(n *names, t *store.Settle, subject, key string) *ca
 			holdTombstone = slot.Tombstone(t.Hold)
 		}
 		if t.MaxPerSubject > 0 && !s.sharded() {
-			poolSubject = s.keys.PoolSubject(t.Pool, subject)
+			poolSubject = s.keys.PoolSubject(t.Pool, by.subject)
 		}
 	case keyed:
 		attemptTombstone = s.keys.KeyTombstone(record, t.ID)
 	}
-	calledBy := ""
 	if gated && t.Reference != "" {
 		kind, text := s.encodeText(referencePlace(slot.State, t.Hold), t.Reference)
-		calledBy = kind + text
+		by.calledBy = kind + text
 		if !s.sharded() {
 			reference = s.keys.Reference(n.reference(t.Pool, t.Reference))
 		}
 	}
+	by.state, by.record = slot.State, record
+	c.keys = s.needed(append(slot.first(slices.Grow(c.keys, 12)), attemptTombstone, record, answer, slot.looks, holdTombstone,
+		poolSubject, reference))
+}
+
+// tellSettle packs what the script is told.
+func (s *Store) tellSettle(c *call, by *settleNames, t *store.Settle) {
+	gated, keyed := t.Pool != "", t.Key != ""
 	usual := gated && t.Outcome == rules.Booked && t.Hold == t.ID && t.Action == store.Book && t.Truth == store.NoTruth &&
 		t.MaxPerSubject == 0 && !t.Probe && t.PendingTTL == 0 && (t.Keep || !keyed) && !s.sharded()
 	units := min(t.Units, maxUnits)
-	c := newCall("settle", luascripts.Settle)
-	all := c.told.flag(usual).flag(false).number(s.ahead.Load()).text(t.ID).text("h:", t.Hold).text("f:", t.Hold).text("u:", subject).
-		text(subject).number(units).text(strconv.FormatInt(units, 10)).
+	all := c.told.
+		flag(usual).flag(false).number(s.ahead.Load()).text(t.ID).text("h:", t.Hold).text("f:", t.Hold).text("u:", by.subject).
+		text(by.subject).number(units).text(strconv.FormatInt(units, 10)).
 		millis(lifetime(t.Retain, max(t.HoldTTL, t.PendingTTL), 0)).
-		flag(keyed).text(key).text("|", encodeFingerprint(t.Fingerprint), "|", n.scope(t.Scope), "|", t.ID, "|", t.ID, "||").
+		flag(keyed).text(by.key).text("|", encodeFingerprint(t.Fingerprint), "|", by.scope, "|", t.ID, "|", t.ID, "||").
 		text(millis(t.KeyTTL))
-	if calledBy != "" {
-		all = all.text(calledBy).text(t.Hold, "|", t.Slot)
+	if by.calledBy != "" {
+		all = all.text(by.calledBy).text(t.Hold, "|", t.Slot)
 	} else {
 		all = all.none().none()
 	}
 	c.told = all.
 		text(t.Outcome.String()).flag(gated).text(t.Hold).text(t.Slot).number(min(t.Capacity, maxUnits)).
 		millis(t.HoldTTL).number(t.MaxPerSubject).flag(t.KeepUnknown).number(t.ReleaseSeq).flag(t.Probe).
-		text(s.encodeText(subjectPlace(slot.State, t.Hold), t.Subject)).flag(t.Keep).number(int64(t.Action)).
+		text(s.encodeText(subjectPlace(by.state, t.Hold), t.Subject)).flag(t.Keep).number(int64(t.Action)).
 		text(strconv.Itoa(int(t.Truth))).millis(t.PendingTTL).text(s.channel)
-	c.args = append(c.args, s.sealAnswer(record, t.Answer))
-	c.keys = s.needed(append(slot.first(slices.Grow(c.keys, 12)), attemptTombstone, record, answer, slot.looks, holdTombstone,
-		poolSubject, reference))
-	return c
 }
 
 func decodeSettled(raw any) (store.Settled, error) {

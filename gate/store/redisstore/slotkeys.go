@@ -17,7 +17,7 @@ type slotKeys struct {
 }
 
 func (s *Store) keysOf(pool, slot string, truth store.TruthKind) slotKeys {
-	k := s.slots.get(s.keys, pool, slot)
+	k := *s.slots.get(s.keys, pool, slot)
 	if s.sharded() {
 		k.index, k.outbox = s.none, s.none
 	}
@@ -34,23 +34,30 @@ const knownSlots = 1024
 // the same few, and each needs the names twice. It is safe for concurrent use.
 type slotNames struct {
 	mu    sync.RWMutex
-	known map[slotName]slotKeys
+	known map[slotName]*slotKeys
 }
 
-func (n *slotNames) get(keys luascripts.Keys, pool, slot string) slotKeys {
+// get is for reading only.
+func (n *slotNames) get(keys luascripts.Keys, pool, slot string) *slotKeys {
 	n.mu.RLock()
-	k, known := n.known[slotName{pool, slot}]
+	k := n.known[slotName{pool, slot}]
 	n.mu.RUnlock()
-	if known {
-		return k
+	if k == nil {
+		k = n.add(keys, strings.Clone(pool), strings.Clone(slot)) // which may be parts of a whole request
 	}
-	k = slotKeys{SlotKeys: keys.Slot(pool, slot), index: keys.Index(pool), outbox: keys.Outbox(pool), looks: keys.Looks(pool)}
+	return k
+}
+
+func (n *slotNames) add(keys luascripts.Keys, pool, slot string) *slotKeys {
+	k := new(slotKeys)
+	k.SlotKeys = keys.Slot(pool, slot)
+	k.index, k.outbox, k.looks = keys.Index(pool), keys.Outbox(pool), keys.Looks(pool)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.known == nil || len(n.known) == knownSlots {
-		n.known = make(map[slotName]slotKeys)
+		n.known = make(map[slotName]*slotKeys)
 	}
-	n.known[slotName{strings.Clone(pool), strings.Clone(slot)}] = k // which may be parts of a whole request
+	n.known[slotName{pool, slot}] = k
 	return k
 }
 

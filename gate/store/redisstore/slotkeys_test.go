@@ -19,7 +19,7 @@ func TestTheNamesOfSlotsThatAreRemembered(t *testing.T) {
 			for n := range 2 * slots {
 				pool, slot := fmt.Sprint("pool-", caller%2), fmt.Sprint("slot-", n%slots/2)
 				want := slotKeys{keys.Slot(pool, slot), keys.Index(pool), keys.Outbox(pool), keys.Looks(pool)}
-				if got := known.get(keys, pool, slot); got != want {
+				if got := known.get(keys, pool, slot); *got != want {
 					t.Errorf("%+v, want %+v", got, want)
 					return
 				}
