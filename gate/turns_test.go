@@ -32,7 +32,8 @@ func (s *stopped) Decide(ctx context.Context, d *store.Decide) (store.Decided, e
 }
 
 // When thousands want a few seats at one moment, most hear that all are sold from what the
-// store has told one of the first.
+// store has told one of the first. (Each booking that ends has them ask again: of those, none
+// does until all others have their answer.)
 func TestOfACrowdTheFirstAskForAll(t *testing.T) {
 	const crowd, seats = 3000, 50
 	s, err := redisstore.Open(t.Context(), redisstore.Options{Addresses: []string{testbed.Redis(t).Addr()}, Timeout: time.Minute})
@@ -43,13 +44,24 @@ func TestOfACrowdTheFirstAskForAll(t *testing.T) {
 	slow := &stopped{Store: s, open: make(chan struct{})}
 	pool := fmt.Sprintf("capacity: %d, one_per_subject: true, reject_cache: 1m", seats)
 	f := newFixtureOn(t, strings.NewReplacer("POOL", pool, "RULE", keyed).Replace(lessons), nil, slow)
+	book := make(chan struct{})
+	f.backend.set(func(string, string) (*BackendAnswer, error) {
+		<-book
+		return answers(201, `{"id":1}`), nil
+	})
 	replies := make([]*Reply, crowd)
 	var all sync.WaitGroup
+	var answered atomic.Int32
 	for i := range crowd {
-		all.Go(func() { replies[i] = f.book(call{student: fmt.Sprint("s", i), fields: underKey(fmt.Sprint(i))}) })
+		all.Go(func() {
+			replies[i] = f.book(call{student: fmt.Sprint("s", i), fields: underKey(fmt.Sprint(i))})
+			answered.Add(1)
+		})
 	}
 	waitFor(t, func() bool { return slow.waiting.Load() == maxDeciding })
 	close(slow.open)
+	waitFor(t, func() bool { return answered.Load() == crowd-seats })
+	close(book)
 	all.Wait()
 	told := map[decision.Decision]int{}
 	for _, r := range replies {
