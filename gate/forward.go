@@ -124,8 +124,10 @@ func (j *journey) forwardUnheld() *Reply {
 	if reply := j.readBody(); reply != nil {
 		return reply
 	}
-	j.grant.usableUntil = time.Now().Add(j.route.decide.Lease - j.route.timeout)
-	reply, _ := j.forward(&j.grant)
+	g := &j.grant
+	*g = grant{} // one that came too late to be used may stand there
+	g.usableUntil = time.Now().Add(j.route.decide.Lease - j.route.timeout)
+	reply, _ := j.forward(g)
 	return reply
 }
 
