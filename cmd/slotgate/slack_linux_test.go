@@ -1,9 +1,11 @@
 package main
 
 import (
+	"debug/elf"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -12,14 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tellsSlack makes this program a gate's beginning, which tells its timer slack and its id.
+// tellsSlack makes this program a gate's beginning, which tells its timer slack, its id and its name.
 const tellsSlack = "SLOTGATE_TEST_TELLS_SLACK"
 
 func init() {
 	if os.Getenv(tellsSlack) != "" {
 		relaxTimers()
 		slack, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
-		fmt.Println(time.Duration(slack), os.Getpid(), err)
+		comm, _ := os.ReadFile("/proc/self/comm")
+		fmt.Println(time.Duration(slack), os.Getpid(), err, strings.TrimSpace(string(comm)))
 		os.Exit(0)
 	}
 }
@@ -42,11 +45,65 @@ func TestAGateHasTimerSlack(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := gate.Wait()
-			if want := fmt.Sprintln(c.want, gate.Process.Pid, error(nil)); err != nil || told.String() != want {
+			if want := fmt.Sprintln(c.want, gate.Process.Pid, error(nil), "exe"); err != nil || told.String() != want {
 				t.Errorf("it told %q (%v), want %q", told.String(), err, want)
 			}
 		})
 	}
+}
+
+func TestAGateKeepsTheNameThatItWasStartedBy(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "gate-of-tests")
+	if err := os.Symlink(program, name); err != nil {
+		t.Fatal(err)
+	}
+	if slack, comm := toldBy(t, exec.Command(name)); slack != timerSlack.String() || comm != "gate-of-tests" {
+		t.Errorf("%s has a slack of %s", comm, slack)
+	}
+}
+
+// A loader that executed itself would not find the gate any more.
+func TestAGateThatALoaderStarts(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	section := file.Section(".interp")
+	if section == nil {
+		t.Skip("this program has no loader")
+	}
+	loader, err := section.Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slack, _ := toldBy(t, exec.Command(strings.TrimRight(string(loader), "\x00"), program)); slack != usualSlack.String() {
+		t.Errorf("it has a slack of %s", slack)
+	}
+}
+
+// toldBy runs a gate's beginning with the usual slack.
+func toldBy(t *testing.T, gate *exec.Cmd) (slack, comm string) {
+	t.Helper()
+	gate.Env = append(os.Environ(), tellsSlack+"=1")
+	var told strings.Builder
+	gate.Stdout, gate.Stderr = &told, &told
+	if err := startWithSlack(gate, usualSlack); err != nil {
+		t.Fatal(err)
+	}
+	if err := gate.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, &told)
+	}
+	fields := strings.Fields(told.String())
+	return fields[0], fields[len(fields)-1]
 }
 
 // startWithSlack starts a program from a thread of that slack, and ends the thread.
