@@ -87,7 +87,7 @@ func (s *Store) lookAtRun(ctx context.Context, one *server, to asker, before *ru
 	if before != nil {
 		known = before.id
 	}
-	adopt, elsewhere := false, int64(0)
+	adopt, elsewhere, name := false, int64(0), rand.Text()[:16]
 	if s.server == nil {
 		if err := s.findShard(ctx, to, state); err != nil {
 			return nil, "", err
@@ -103,7 +103,7 @@ func (s *Store) lookAtRun(ctx context.Context, one *server, to asker, before *ru
 		elsewhere = s.runs.changedAt()
 	}
 	raw, err := to.Eval(ctx, luascripts.Epoch.Source, []string{state.epoch},
-		state.process, state.second, known, rand.Text()[:16], millis(epochLife), s.ahead.Load(),
+		state.process, state.second, known, name, millis(epochLife), s.ahead.Load(),
 		flag(adopt), elsewhere).Result()
 	if err != nil {
 		return nil, "", err
@@ -112,15 +112,20 @@ func (s *Store) lookAtRun(ctx context.Context, one *server, to asker, before *ru
 	state.id, state.changed, state.since = r.text(), r.flag(), r.count()
 	if before != nil && before.process == state.process && before.id == state.id {
 		state.was = before.was
-	} else if adopt && known != "" && !state.changed {
+	} else if adopt && known != "" && state.id != name && state.since <= before.since {
+		// What changed before that has been seen: it stays noted for as long as there are runs.
 		state.was, known = strings.ReplaceAll(before.was+","+known, ","+state.id, ""), state.id
 	}
 	return state, known, r.end()
 }
 
 // standsAt reports whether what a server told of its run still stands where it stood, unless
-// its hash slot is another server's by now: a server that was emptied since has lost it.
+// its hash slot is another server's by now: a server that was emptied since has lost it. One
+// that served no keys had nothing to lose.
 func standsAt(ctx context.Context, to asker, told *runState) bool {
+	if told.epoch == "" {
+		return true
+	}
 	epoch, err := to.Get(ctx, told.epoch).Result()
 	if err != nil {
 		return err != redis.Nil

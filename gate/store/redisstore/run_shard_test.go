@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/slotgate/slotgate/gate/store"
 	"github.com/slotgate/slotgate/gate/testbed"
 	"github.com/slotgate/slotgate/luascripts"
 )
@@ -231,6 +232,58 @@ func TestConnectionsNameARunOnce(t *testing.T) {
 	}
 	if state := one.now.Load(); state.was != "" || state.changed {
 		t.Errorf("its run is %+v", state)
+	}
+}
+
+// A change is noted for as long as there are runs: what another gate names long after it is
+// no other change.
+func TestWhoComesAfterAMoveEndsNoRunOfAStoreThatHadChanged(t *testing.T) {
+	cluster := testbed.Cluster(t)
+	s := openStore(t, "", byCluster(cluster))
+	atRest(s)
+	before := s.tellAll(t)
+	masters := cluster.Masters()
+	masters[2].Flush()
+	s.checkRun(t.Context())
+	s.checkRun(t.Context())
+	if s.tellOf(t, lowest[2]).run == before[2].run {
+		t.Fatal("the store has not changed")
+	}
+	d := onShard(s, cluster, masters[1])
+	if _, err := s.Change(t.Context(), query(d), store.SlotChange{Verify: true}); err != nil {
+		t.Fatal(err)
+	}
+	notices := s.WatchRun()
+	defer notices.Close()
+	cluster.Reshard(masters[0], 5461)
+	openStore(t, "", byCluster(cluster)).tellAll(t)
+	s.checkRun(t.Context())
+	s.checkRun(t.Context())
+	standing(t, s, d.Slot, true)
+	select {
+	case <-notices.C():
+		t.Error("a change was announced")
+	default:
+	}
+}
+
+// A server that served no keys, and is given the first hash slots of all, is in its run still.
+func TestAShardThatServedNoKeysIsInItsRun(t *testing.T) {
+	cluster := testbed.Cluster(t)
+	s := openStore(t, "", byCluster(cluster))
+	atRest(s)
+	before := s.tellAll(t)
+	one := s.runs.at(cluster.Masters()[0].Addr())
+	served := one.now.Load()
+	none := *served
+	none.epoch = ""
+	if !one.note(served, &none, func() {}) {
+		t.Fatal("not noted")
+	}
+	s.client.Del(t.Context(), served.epoch) // another shard's at that time
+	s.checkRun(t.Context())
+	if got := s.tellOf(t, lowest[0]); got.run != before[0].run || got.changed {
+		t.Errorf("told %+v, before %+v", got, before[0])
 	}
 }
 
