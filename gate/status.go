@@ -122,7 +122,7 @@ func (b *rulebook) query(pool, slot string) (store.SlotQuery, bool) {
 	}
 	q := store.SlotQuery{
 		Pool: pool, Slot: slot,
-		HoldTTL: p.HoldTTL, Retain: p.Retain, KeepUnknown: p.KeepUnknown, OpensAt: p.OpensAt,
+		HoldTTL: p.HoldTTL, Retain: p.Retain, KeepUnknown: p.KeepUnknown, MaxPerSubject: p.MaxPerSubject, OpensAt: p.OpensAt,
 	}
 	q.Capacity, q.Truth = capacity(p)
 	return q, true

@@ -127,7 +127,7 @@ func (r *Recovery) move(p *Passing) {
 func queryOf(s *store.Settle) store.SlotQuery {
 	return store.SlotQuery{
 		Pool: s.Pool, Slot: s.Slot, Capacity: s.Capacity, Truth: s.Truth,
-		HoldTTL: s.HoldTTL, Retain: s.Retain, KeepUnknown: s.KeepUnknown,
+		HoldTTL: s.HoldTTL, Retain: s.Retain, KeepUnknown: s.KeepUnknown, MaxPerSubject: s.MaxPerSubject,
 	}
 }
 

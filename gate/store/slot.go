@@ -14,7 +14,9 @@ type SlotQuery struct {
 	HoldTTL     time.Duration
 	Retain      time.Duration
 	KeepUnknown bool
-	OpensAt     time.Time
+	// MaxPerSubject is the pool's, 0: what its subjects have is not counted.
+	MaxPerSubject int64
+	OpensAt       time.Time
 	// Holds is how many holds of each slot a list shows; a single slot shows 100.
 	Holds int
 }

@@ -169,7 +169,7 @@ func (p *Pool) query(slot string) store.SlotQuery {
 	return store.SlotQuery{
 		Pool: p.name, Slot: slot, Capacity: store.Learned, Truth: p.kind,
 		HoldTTL: p.config.HoldTTL, Retain: p.config.Retain,
-		KeepUnknown: p.config.KeepUnknown, OpensAt: p.config.OpensAt,
+		KeepUnknown: p.config.KeepUnknown, MaxPerSubject: p.config.MaxPerSubject, OpensAt: p.config.OpensAt,
 	}
 }
 

@@ -24,7 +24,8 @@ type place struct {
 }
 
 func placeOf(q store.SlotQuery, lease time.Duration) place {
-	return place{pool: q.Pool, slot: q.Slot, retain: life(q.Retain, q.HoldTTL, lease), keepUnknown: q.KeepUnknown, truth: q.Truth}
+	return place{pool: q.Pool, slot: q.Slot, retain: life(q.Retain, q.HoldTTL, lease), counts: q.MaxPerSubject > 0,
+		keepUnknown: q.KeepUnknown, truth: q.Truth}
 }
 
 // news is what a script of a slot told besides its reply (slot_reply in

@@ -67,6 +67,28 @@ func TestClusterALateLedgerBringsNoBookingBack(t *testing.T) {
 	}
 }
 
+// A booking whose gate died counts in the pool as long as it stands, though its ledger is
+// shipped by a gate that has only looked at the slot.
+func TestClusterWhoOnlyLookedTellsThePool(t *testing.T) {
+	w := newShardWorld(t, testbed.Cluster(t), "looked")
+	atRest(w.one, w.other)
+	d := w.request(1, "a")
+	d.MaxPerSubject = 1
+	got := w.decide(w.one, d)
+	if !w.mortal.call(1, func(ctx context.Context) { _, _ = w.one.Settle(ctx, settling(d, got, w.forward(d))) }) || !w.confirmed(d) {
+		t.Fatal("the gate did not die right after the slot's part")
+	}
+	w.advance(d.HoldTTL + time.Second)
+	swept := newSweeps()
+	w.other.clerk.add(placeOf(query(d), 0), news{entries: true})
+	w.other.shipLedgers(t.Context(), &swept)
+	next := w.request(2, "b")
+	next.Subject, next.MaxPerSubject, next.Slot = d.Subject, 1, "another"
+	if got := w.decide(w.other, next); got.Verdict != decision.SubjectFull {
+		t.Errorf("%s, want subject_full", got.Verdict)
+	}
+}
+
 // deaf has the first attempts at a script run, and their replies lost.
 type deaf struct{ script *luascripts.Script }
 

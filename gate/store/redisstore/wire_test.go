@@ -69,7 +69,7 @@ func (w *wire) settle(d *store.Decide, got store.Decided, outcome rules.Outcome)
 }
 
 func query(d *store.Decide) store.SlotQuery {
-	return store.SlotQuery{Pool: d.Pool, Slot: d.Slot, Capacity: d.Capacity, Truth: d.Truth, HoldTTL: d.HoldTTL, Retain: d.Retain, KeepUnknown: d.KeepUnknown, OpensAt: d.OpensAt}
+	return store.SlotQuery{Pool: d.Pool, Slot: d.Slot, Capacity: d.Capacity, Truth: d.Truth, HoldTTL: d.HoldTTL, Retain: d.Retain, KeepUnknown: d.KeepUnknown, MaxPerSubject: d.MaxPerSubject, OpensAt: d.OpensAt}
 }
 
 // data is all that stands in Redis, but for what tells how long it has been there.

@@ -76,7 +76,10 @@ func (r *history) release(q store.SlotQuery) {
 }
 
 func (r *history) query(slot string) store.SlotQuery {
-	return store.SlotQuery{Pool: r.pool, Slot: slot, Capacity: r.config.Capacity, Truth: r.config.Truth, HoldTTL: r.config.HoldTTL, Retain: r.config.Retain, KeepUnknown: r.config.KeepUnknown}
+	return store.SlotQuery{
+		Pool: r.pool, Slot: slot, Capacity: r.config.Capacity, Truth: r.config.Truth,
+		HoldTTL: r.config.HoldTTL, Retain: r.config.Retain, KeepUnknown: r.config.KeepUnknown, MaxPerSubject: r.config.MaxPerSubject,
+	}
 }
 
 // compareSlots reads both slots, which lapses what is due.

@@ -249,7 +249,7 @@ func (f *fixture) finish(outcome rules.Outcome, d *store.Decide) store.Decided {
 func query(d *store.Decide) store.SlotQuery {
 	return store.SlotQuery{
 		Pool: d.Pool, Slot: d.Slot, Capacity: d.Capacity, Truth: d.Truth,
-		HoldTTL: d.HoldTTL, Retain: d.Retain, KeepUnknown: d.KeepUnknown, OpensAt: d.OpensAt,
+		HoldTTL: d.HoldTTL, Retain: d.Retain, KeepUnknown: d.KeepUnknown, MaxPerSubject: d.MaxPerSubject, OpensAt: d.OpensAt,
 	}
 }
 
