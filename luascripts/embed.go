@@ -72,7 +72,7 @@ var (
 	Enlist      = assemble("enlist", []string{"clock", "form", "bounds", "pool_index"})
 	Plan        = assemble("plan", []string{"clock", "form", "pool_looks"})
 	Ship        = assemble("ship", []string{"clock", "form", "bounds", "hold", "truth", "subject", "slot_save"})
-	Shipped     = assemble("shipped", []string{"bounds"})
+	Shipped     = assemble("shipped", []string{"clock", "bounds"})
 	Publish     = assemble("publish", []string{"bounds", "pool_outbox"})
 )
 

@@ -81,6 +81,11 @@ func TestClusterALedgerIsShippedByOneGateAtATime(t *testing.T) {
 	shipped(other, all[1], "1")
 	shipped(other, all[0], "0")
 	expect("all are shipped", take(other), 0)
+	book(3)
+	late := take(other)
+	advance(store.CopyWindow, one, other)
+	shipped(other, late[0], "0") // the pool may have dropped what it was told
+	expect("the other, again", take(other), len(late))
 }
 
 // Who touched a slot ships its ledger, without being asked and before any sweep.
