@@ -152,7 +152,7 @@ func (s *Store) findShard(ctx context.Context, to asker, state *runState) error 
 // expect is the run that a server of a cluster should be in, "" if this gate cannot
 // tell, and whether what stands under its epoch is nothing of its own. Where another
 // server had this epoch, this one has taken its place, unless that is alive, a master,
-// and has it no more: then hash slots were moved to a server that is new to this gate.
+// and has it no more: then hash slots were moved to a server that is new to this gate, or lost.
 func (s *Store) expect(ctx context.Context, one *server, before, state *runState) (known string, adopt bool) {
 	known, adopt, holder := one.expected(before, state)
 	if holder == nil {
@@ -165,7 +165,10 @@ func (s *Store) expect(ctx context.Context, one *server, before, state *runState
 		return known, false
 	}
 	if has := holder.now.Load(); has.process == had.process && !has.replica && has.epoch != state.epoch {
-		return "", true
+		s.runs.mu.Lock()
+		defer s.runs.mu.Unlock()
+		known = s.runs.lost(before)
+		return known, known == ""
 	}
 	return known, false
 }

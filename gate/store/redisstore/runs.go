@@ -221,7 +221,25 @@ func (one *server) expected(before, state *runState) (known string, adopt bool, 
 			return known, false, other
 		}
 	}
+	if known == "" {
+		known = r.lost(before)
+	}
 	return known, false, nil
+}
+
+// lost is the run that a server should be in whose epoch says nothing of it, because hash
+// slots were moved just before: that of its own before it was restarted, or that of one which
+// is away, for it may have taken over. "" if it is new.
+func (r *runs) lost(before *runState) string {
+	if before != nil && before.id != "" {
+		return before.id
+	}
+	for _, other := range r.servers {
+		if had := other.now.Load(); other.away && had != nil && had.epoch != "" {
+			return had.id
+		}
+	}
+	return ""
 }
 
 // gone says that a server did not answer: its run is nobody else's any more.
