@@ -118,11 +118,13 @@
 // ARGV), run, decode.
 //
 // The decides and settles of all requests share pipelines, of one server each (batcher):
-// each goes at once as long as fewer than two exchanges are under way, with those that are
-// made at the same moment; those that come meanwhile go together when one of these ends, up
-// to 128 of them and 256 KiB of answers. Whoever finds the server idle waits for nobody but
-// the processor, and a far one has two connections at work. Other scripts have connections
-// of their own, for their replies may be long.
+// each goes at once as long as fewer than three exchanges are under way, with those that are
+// made at the same moment. Of those that come meanwhile a third goes when one of these ends,
+// 16 at least where so many wait, up to 128 of them and 256 KiB of answers. Whoever finds the
+// server idle waits for nobody but the processor, and a far one has three connections at work.
+// Other scripts have connections of their own, for their replies may be long.
+//
+// What a call is made of is used again once it has been answered, unless it was sent twice.
 //
 // Each call has its own time all the same: one whose caller gives up while it waits is never
 // sent, one that was sent may have run (store.Error.Maybe). A batch has the time of a first
