@@ -109,14 +109,17 @@ func (s *Store) cluster(o *redis.ClusterOptions, attempt time.Duration) *redis.C
 		one := s.runs.at(node.Addr)
 		node.OnConnect = s.greet(one)
 		client := redis.NewClient(node)
-		one.reachedBy(client)
 		client.AddHook(&nodeHook{store: s, server: one, client: client})
 		if attempt > 0 {
 			newBatcher(client, attempt)
 		}
 		return client
 	}
-	return redis.NewClusterClient(o)
+	cluster := redis.NewClusterClient(o)
+	cluster.OnNewNode(func(client *redis.Client) { // the library has finished it by then
+		s.runs.at(client.Options().Addr).reachedBy(client)
+	})
+	return cluster
 }
 
 // greet asks a new connection for the server's run before anything else is sent.
